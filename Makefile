@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# PYTHON is a Python 3.11; CLICKOS_STATE is the state folder (.state).
+# PYTHON is a Python 3.11 to 3.13; CLICKOS_STATE is the state folder (.state).
 PYTHON ?= python3
 KEEP ?=
 HOST ?=
 UI ?=
 TLS ?=
+OPENSTACK ?=
+ifdef OPENSTACK
+export CLICKOS_OPENSTACK = $(OPENSTACK)
+endif
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 WISH = CLICKOS_TLS=$(TLS)
 # What needs no virtual environment finds our own packages in the tree.
@@ -13,13 +17,14 @@ PLAIN = PYTHONPATH=$(CURDIR)/devstack/lab:$(CURDIR)/cosmos/python:$(CURDIR)/inte
 .PHONY: help try cast demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages release docs
 
 help:
-	@echo 'Try the product (root, Debian 12)'
+	@echo 'Try the product (root, Debian 12 or 13)'
 	@echo '  make try          show a firewall guest between two namespaces, without OpenStack;'
 	@echo '                    KEEP=1 then opens a shell; leaving it removes all'
 	@echo '  make demo         show the main job on real services; KEEP=1 leaves them up,'
 	@echo '                    HOST=xen runs the VNF on a patched Xen host in QEMU,'
 	@echo '                    HOST=xen-stock on one of Debian'"'"'s Xen,'
-	@echo '                    UI=1 shows it in a browser first, with pictures'
+	@echo '                    UI=1 shows it in a browser first, with pictures,'
+	@echo '                    OPENSTACK=2026.1 runs it on that release, as all targets do'
 	@echo '  make lab-up       start the services (HOST=xen as above; TLS=1 encrypts HTTP and the'
 	@echo '                    message queue, as in the demo); make lab-down stops them, and VNFs'
 	@echo '                    come back with the next lab-up'

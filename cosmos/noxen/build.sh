@@ -5,8 +5,10 @@
 # Running it again does only what is missing.
 set -euo pipefail
 
+# The Xen that this Debian has.
+xen=$(apt-cache depends xen-system-amd64 | sed -n 's/.* xen-hypervisor-\([0-9.]*\)-amd64$/\1/p')
 readonly PACKAGES=(
-    xen-utils-4.17 xenstore-utils libxenmisc4.17 libxenstore4 libxenevtchn1 libxengnttab1
+    "xen-utils-$xen" xenstore-utils "libxenmisc$xen" libxenstore4 libxenevtchn1 libxengnttab1
     libxencall1 libxentoolcore1 libxentoollog1 libxenforeignmemory1 libxendevicemodel1 libxenhypfs1
 )
 
@@ -39,5 +41,5 @@ compile() {
     mv "$out.new" "$out"
 }
 
-[ -x "$prefix/xen/usr/lib/xen-4.17/bin/xenstored" ] || unpack
+[ -x "$prefix/xen/usr/lib/xen-$xen/bin/xenstored" ] || unpack
 [ "$prefix/xen/noxen.so" -nt "$here/noxen.c" ] || compile

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * noxen.so stands in for the hypervisor under Debian's xenstored 4.17 (LD_PRELOAD), and for nothing
- * else: the store, its permissions, quotas and watches are xenstored's own.
+ * noxen.so stands in for the hypervisor under Debian's xenstored 4.17 or 4.20 (LD_PRELOAD), and for
+ * nothing else: the store, its permissions, quotas and watches are xenstored's own.
  *
  * The environment variable NOXEN_DIR names a directory with these files:
  *
@@ -54,11 +54,18 @@ struct xenevtchn_handle {
     size_t count;
 };
 
-/* The beginning of xc_dominfo_t in xenctrl.h; xenstored looks at the flags only. */
+/* The beginning of xc_dominfo_t in xenctrl.h of 4.17; xenstored looks at the flags only. */
 struct dominfo_head {
     uint32_t domid;
     uint32_t ssidref;
     unsigned int flags;
+};
+
+/* The beginning of xc_domaininfo_t in xenctrl.h of 4.20; xenstored looks at the flags only. */
+struct domaininfo_head {
+    uint16_t domid;
+    uint16_t pad;
+    uint32_t flags;
 };
 
 int open(const char *path, int flags, ...);
@@ -66,6 +73,7 @@ xc_interface *xc_interface_open(struct xentoollog_logger *logger,
                                 struct xentoollog_logger *dombuild_logger, unsigned int flags);
 int xc_interface_close(xc_interface *xch);
 int xc_domain_getinfo(xc_interface *xch, uint32_t first_domid, unsigned int max_doms, void *info);
+int xc_domain_getinfo_single(xc_interface *xch, uint32_t domid, void *info);
 xenevtchn_handle *xenevtchn_open(struct xentoollog_logger *logger, unsigned int flags);
 xenevtchn_handle *xenevtchn_fdopen(struct xentoollog_logger *logger, int fd, unsigned int flags);
 int xenevtchn_fd(xenevtchn_handle *xce);
@@ -176,23 +184,44 @@ int xc_interface_close(xc_interface *xch)
     return r;
 }
 
-/* Returns 1 if the domain exists, 0 if not, -1 for a question that xenstored never asks. */
+/* Returns 0 if the domain exists; -1 with errno set otherwise. */
+static int find_domain(const xc_interface *xch, uint32_t domid)
+{
+    int fd;
+
+    if (!domid) return 0;
+    fd = open_domain_file(xch->dir, domid, "ring", O_PATH);
+    return fd < 0 ? -1 : close(fd);
+}
+
+/*
+ * What xenstored 4.17 calls: returns 1 if the domain exists, 0 if not, -1 for a question that it
+ * never asks.
+ */
 int xc_domain_getinfo(xc_interface *xch, uint32_t first_domid, unsigned int max_doms, void *info)
 {
     const struct dominfo_head head = { .domid = first_domid };
-    int fd;
 
     if (max_doms != 1) {
         errno = ENOSYS;
         return -1;
     }
-    if (first_domid) {
-        fd = open_domain_file(xch->dir, first_domid, "ring", O_PATH);
-        if (fd < 0) return errno == ENOENT ? 0 : -1;
-        close(fd);
-    }
+    if (find_domain(xch, first_domid)) return errno == ENOENT ? 0 : -1;
     memcpy(info, &head, sizeof(head));
     return 1;
+}
+
+/* What xenstored 4.20 calls: returns 0 if the domain exists, -1 with errno set otherwise. */
+int xc_domain_getinfo_single(xc_interface *xch, uint32_t domid, void *info)
+{
+    const struct domaininfo_head head = { .domid = (uint16_t)domid };
+
+    if (find_domain(xch, domid)) {
+        if (errno == ENOENT) errno = ESRCH;
+        return -1;
+    }
+    if (info) memcpy(info, &head, sizeof(head));
+    return 0;
 }
 
 /* ---- xenevtchn.h: events ---- */

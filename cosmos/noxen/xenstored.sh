@@ -12,7 +12,7 @@ prefix=$(cd "$1" && pwd)
 mkdir -p "$2"
 run=$(cd "$2" && pwd)
 
-daemon="$prefix/xen/usr/lib/xen-4.17/bin/xenstored"
+daemon=$(echo "$prefix"/xen/usr/lib/xen-*/bin/xenstored)
 for file in "$daemon" "$prefix/xen/noxen.so"; do
     if [ ! -e "$file" ]; then
         echo "xenstored.sh: $file is missing: run build.sh $prefix first" >&2

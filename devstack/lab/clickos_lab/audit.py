@@ -12,11 +12,11 @@ import subprocess
 import sys
 
 from clickos_lab import errors
+from clickos_lab import openstack
 from clickos_lab import paths
 from clickos_lab import prereq
 from clickos_lab import say
 from clickos_lab import shell
-from clickos_lab import venv
 
 _CARGO_DENY = '0.20.2'
 _PIP_AUDIT = 'pip-audit==2.10.1'
@@ -73,7 +73,7 @@ def _python(state):
             shell.run([sys.executable, '-m', 'venv', folder], log)
             shell.run([folder / 'bin/pip', 'install', _PIP_AUDIT], log)
     return [folder / 'bin/pip-audit', '--strict', '--no-deps',
-            '--disable-pip', '--requirement', venv.REQUIREMENTS]
+            '--disable-pip', '--requirement', openstack.requirements()]
 
 
 if __name__ == '__main__':

@@ -8,11 +8,11 @@ import time
 
 from clickos_lab import accounts
 from clickos_lab import errors
+from clickos_lab import openstack
 from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
-from clickos_lab import venv
 
 #: Schema by schema, who owns it.
 OWNERS = {
@@ -47,8 +47,9 @@ def ready(state):
 
 def fill(state, settings):
     """Create or upgrade all schemas; nothing if that was done before."""
+    openstack.note(state)
     stamp = state.data / 'schemas.stamp'
-    wanted = stamps.digest([venv.REQUIREMENTS, *_own_migrations()],
+    wanted = stamps.digest([openstack.requirements(), *_own_migrations()],
                            *sorted(OWNERS), 'accounts')
     if stamps.fresh(stamp, wanted):
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fresh Debian 12 that boots with its own systemd, for tests of packages."""
+"""A fresh Debian that boots with its own systemd, for tests of packages."""
 
 import os
 import pathlib
@@ -9,6 +9,7 @@ import subprocess
 import time
 
 from clickos_lab import apt
+from clickos_lab import debian
 from clickos_lab import errors
 from clickos_lab import say
 from clickos_lab import shell
@@ -21,7 +22,8 @@ _CALLS = 'pidfd_getfd'
 #: A machine of its own has udev, which makes the device with these rights.
 _DEVICES = 'rm -f /dev/net/tun && mknod -m 0666 /dev/net/tun c 10 200'
 #: Files of this machine with which apt finds Debian's packages.
-_OURS = ('etc/apt/apt.conf.d', 'etc/apt/sources.list.d/debian.sources',
+_SOURCES = 'etc/apt/sources.list.d/debian.sources'
+_OURS = ('etc/apt/apt.conf.d', _SOURCES,
          'etc/ssl/certs/ca-certificates.crt', 'etc/resolv.conf')
 
 
@@ -29,11 +31,18 @@ class DebianRoot:
     """A root folder and the machine that boots from it.
 
     :param folder: is removed and created again; its parent keeps a plain root
+    :param release: of Debian, by default this machine's
+    :param mounts: options of systemd-nspawn that bring other folders
+    :param first: a script that runs before the boot, with this machine's
+        network
     """
 
-    def __init__(self, state, folder):
+    def __init__(self, state, folder, release=None, mounts=(), first=''):
         self._state = state
-        self._plain = folder.parent / 'plain'
+        self._release = release or debian.here()
+        self._plain = folder.parent / f'plain-{self._release.name}'
+        self._mounts = mounts
+        self._first = first
         self.root = folder
         self._machine = None
 
@@ -41,10 +50,11 @@ class DebianRoot:
         self._make_plain()
         shutil.rmtree(self.root, ignore_errors=True)
         shell.output(['cp', '-a', self._plain, self.root], timeout_s=300)
+        if self._first:
+            shell.run([*self._enter(), '--as-pid2', 'sh', '-ec', self._first],
+                      self._state.log / 'debian.log', timeout_s=7200)
         self._machine = subprocess.Popen(
-            ['systemd-nspawn', '--register=no', '--keep-unit', '--quiet',
-             '--capability=all', f'--system-call-filter={_CALLS}',
-             '--private-network', '-D', self.root, '-b'],
+            [*self._enter(), '--private-network', '-b'],
             start_new_session=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL)
         try:
@@ -54,6 +64,12 @@ class DebianRoot:
             self.__exit__()
             raise
         return self
+
+    def _enter(self):
+        """Return the command that enters the root."""
+        return ['systemd-nspawn', '--register=no', '--keep-unit', '--quiet',
+                '--capability=all', f'--system-call-filter={_CALLS}',
+                '--resolv-conf=off', '-D', self.root, *self._mounts]
 
     def __exit__(self, *_):
         leader = self._leader()
@@ -65,21 +81,30 @@ class DebianRoot:
 
     def _make_plain(self):
         stamp = self._plain / 'made'
-        if stamps.fresh(stamp, _INCLUDED):
+        wanted = f'{self._release.name} {_INCLUDED}'
+        if stamps.fresh(stamp, wanted):
             return
         apt.ensure(self._state, TOOLS)
         shutil.rmtree(self._plain, ignore_errors=True)
-        with say.step('Debian root'):
+        with say.step(f'root of Debian {self._release.number}'):
             shell.run(['debootstrap', '--variant=minbase',
-                       f'--include={_INCLUDED}', 'bookworm', self._plain],
+                       f'--include={_INCLUDED}', self._release.name,
+                       self._plain],
                       self._state.log / 'debootstrap.log')
             for name in _OURS:
                 self._copy(pathlib.Path('/') / name)
+            self._choose_release()
             # dpkg waits for the disk after each file of a root that is lost.
             (self._plain / 'etc/dpkg/dpkg.cfg.d/fast').write_text(
                 'force-unsafe-io\n')
         (self._plain / 'etc/apt/sources.list').unlink(missing_ok=True)
-        stamp.write_text(_INCLUDED)
+        stamp.write_text(wanted)
+
+    def _choose_release(self):
+        """Let apt find the root's release where it finds this machine's."""
+        sources = self._plain / _SOURCES
+        sources.write_text(sources.read_text().replace(
+            debian.here().name, self._release.name))
 
     def _copy(self, source):
         target = self._plain / str(source).lstrip('/')

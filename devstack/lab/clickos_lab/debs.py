@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make packages``: Debian packages of a compute host.
 
+They are for the Debian that builds them, by its Xen, Python and C library.
+
 The folder ``packaging`` has one folder a package: ``control``, the scripts of
 the maintainer, and ``root`` with files that are the same in each version.
 """
@@ -10,10 +12,13 @@ import hashlib
 import os
 import pathlib
 import shutil
+import sys
 import tempfile
 
 from clickos_lab.config import options
+from clickos_lab import debian
 from clickos_lab import distribution
+from clickos_lab import openstack
 from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import shell
@@ -130,13 +135,30 @@ def before_release():
     return f'{version.number()}~{count}'
 
 
+def of_debian():
+    """Return the versions in control that are those of this Debian."""
+    minor = sys.version_info.minor
+    return {'XEN': debian.here().xen, 'PYTHON': f'3.{minor}',
+            'NEXT_PYTHON': f'3.{minor + 1}',
+            'LIBC': os.confstr('CS_GNU_LIBC_VERSION').split()[1]}
+
+
+def _suffix():
+    """Return what orders the packages of a later Debian behind the others.
+
+    So an upgrade of Debian brings the packages that are built for it.
+    """
+    number = debian.here().number
+    return '' if number == min(debian.RELEASES) else f'+deb{number}'
+
+
 def build(state, folder, number=None, names=NAMES):
     """Build the packages into a folder.
 
     :param number: the version, by default :func:`before_release`
     :returns: the paths of the packages
     """
-    number = number or before_release()
+    number = f'{number or before_release()}{_suffix()}'
     every = contents(state)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
@@ -165,7 +187,8 @@ def _build(state, name, held, root, folder, number):
     if name == 'agent':
         _add_python(state, root)
     _write_control(root, name, {
-        'VERSION': number, 'DIVERTED': ' '.join(held.diverted)})
+        'VERSION': number, 'DIVERTED': ' '.join(held.diverted),
+        **of_debian()})
     _open(root)
     target = folder / f'{package}_{number}_amd64.deb'
     shell.output(['dpkg-deb', '-Zzstd', '--root-owner-group', '--build',
@@ -234,7 +257,7 @@ def _add_python(state, root):
     wheel = distribution.wheel(state, wheels)
     shell.run([venv.uv(state), 'pip', 'install', '--quiet', '--python',
                state.tool('python'), '--target', library, '--constraint',
-               venv.REQUIREMENTS, wheel], log)
+               openstack.requirements(), wheel], log)
     _forget_origin(library)
     # These programs name the interpreter of this machine.
     shutil.rmtree(library / 'bin', ignore_errors=True)

@@ -5,6 +5,7 @@ from clickos_lab import accounts
 from clickos_lab.config import heat as config
 from clickos_lab.config import options
 from clickos_lab import databases
+from clickos_lab import openstack
 from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import shell
@@ -34,7 +35,7 @@ def command(state, program):
 
 def install(state):
     """Install Heat's packages, if they changed."""
-    wanted = stamps.digest([REQUIREMENTS, venv.REQUIREMENTS])
+    wanted = stamps.digest([REQUIREMENTS, openstack.requirements()])
     stamp = packages(state) / 'requirements.stamp'
     if stamps.fresh(stamp, wanted):
         return

@@ -20,6 +20,7 @@ from clickos_lab.host import guests
 from clickos_lab.host import power
 from clickos_lab.host import underlay
 from clickos_lab.host import uplinks
+from clickos_lab import openstack
 from clickos_lab import processes
 from clickos_lab import say
 from clickos_lab import services
@@ -61,6 +62,7 @@ class Lab:
             say.say('the services run already')
             return
         self.down()
+        openstack.require_readable(self.state)
         try:
             self._up()
         except BaseException:

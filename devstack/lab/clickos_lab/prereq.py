@@ -10,12 +10,13 @@ import sys
 
 from clickos_lab import errors
 
-PYTHON = (3, 11)
+#: The oldest and the newest that the lab is tried with.
+PYTHONS = ((3, 11), (3, 13))
 RUST_MIN = (1, 85)
 
 _GET_PYTHON = (
-    'Debian 12: apt-get install python3; elsewhere: pyenv install 3.11. '
-    'Another one is named with make PYTHON=/path/to/python3.11')
+    'Debian 12 and 13: apt-get install python3; elsewhere: pyenv install '
+    '3.11. Another one is named with make PYTHON=/path/to/python3.11')
 _GET_RUST = (
     'see https://rustup.rs; with rustup: rustup toolchain install stable '
     '--component rustfmt --component clippy')
@@ -44,9 +45,10 @@ def _require(*found):
 
 
 def _python():
-    if sys.version_info[:2] != PYTHON:
-        return (f'{sys.executable}: Python {sys.version.split()[0]}, needed '
-                f'is 3.11. {_GET_PYTHON}')
+    oldest, newest = PYTHONS
+    if not oldest <= sys.version_info[:2] <= newest:
+        return (f'{sys.executable}: Python {sys.version.split()[0]}, expected '
+                f'3.{oldest[1]} to 3.{newest[1]}. {_GET_PYTHON}')
 
 
 def _rust():
@@ -89,5 +91,5 @@ def _system():
     except OSError:
         text = ''
     if not re.search(r'^ID="?debian"?$', text, re.MULTILINE):
-        return ('not Debian: packages are installed with apt; Debian 12 is '
-                'what this is tested on')
+        return ('not Debian: packages are installed with apt; this is tested '
+                'on Debian 12 and 13')

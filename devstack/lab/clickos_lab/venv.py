@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 
+from clickos_lab import openstack
 from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import shell
@@ -14,9 +15,8 @@ from clickos_lab import stamps
 from clickos_lab import version
 
 UV = 'uv==0.9.0'
-REQUIREMENTS = pathlib.Path(__file__).parents[1] / 'requirements.txt'
 DISTRIBUTION = 'clickos-openstack'
-#: setuptools and pbr stand in REQUIREMENTS, so a build downloads nothing.
+#: setuptools and pbr are among the requirements, so a build downloads nothing.
 _BUILD_INPUTS = (
     'setup.cfg', 'setup.py', 'pyproject.toml', 'README.md', 'LICENSE',
     'docs/bounds.toml',
@@ -25,21 +25,27 @@ _BUILD_INPUTS = (
 
 
 def ensure(state):
-    """Make the environment as REQUIREMENTS says; quick when it is."""
-    wanted = stamps.digest([REQUIREMENTS], UV, sys.version)
-    stamp = state.venv / 'requirements.stamp'
+    """Make the environment as the release's file says; quick when it is."""
+    wanted = stamps.digest([openstack.requirements()], UV, sys.version)
+    stamp = _stamp(state)
     if stamps.fresh(stamp, wanted):
         return
     log = state.log / 'venv.log'
-    with say.step('Python packages (OpenStack, pinned)'):
+    with say.step(f'Python packages (OpenStack {openstack.release()}, '
+                  'pinned)'):
         program = _uv(state, log)
         if not _runs(state.tool('python')):
             shell.run([program, 'venv', '--clear', '--python', sys.executable,
                        state.venv], log)
-        shell.run([program, 'pip', 'install', '--python',
-                   state.tool('python'), '-r', REQUIREMENTS],
+        # Packages of another release are removed; ours is installed again.
+        shell.run([program, 'pip', 'install', '--exact', '--python',
+                   state.tool('python'), '-r', openstack.requirements()],
                   log, timeout_s=3600)
         stamp.write_text(wanted)
+
+
+def _stamp(state):
+    return state.venv / 'requirements.stamp'
 
 
 def _runs(python):
@@ -78,7 +84,7 @@ def install_ours(state):
     looks for it; an editable installation would not.
     """
     files = sources()
-    wanted = stamps.digest(files)
+    wanted = stamps.digest([*files, _stamp(state)])
     stamp = state.venv / 'ours.stamp'
     if stamps.fresh(stamp, wanted):
         return

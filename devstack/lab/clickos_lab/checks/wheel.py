@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 from clickos_lab import distribution
+from clickos_lab import openstack
 from clickos_lab import paths
 from clickos_lab import venv
 
@@ -94,7 +95,7 @@ def _imports(folder, wheel, extra):
     _run([uv, 'venv', '--quiet', '--python', sys.executable, place])
     python = place / 'bin/python'
     _run([uv, 'pip', 'install', '--quiet', '--python', python,
-          '--constraint', venv.REQUIREMENTS, wanted])
+          '--constraint', openstack.requirements(), wanted])
     done = subprocess.run([python, '-I', '-c', _IMPORT, *_PACKAGES[extra]],
                           capture_output=True, text=True, env={
                               **os.environ, 'DJANGO_SETTINGS_MODULE':

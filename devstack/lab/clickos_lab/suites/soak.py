@@ -17,6 +17,8 @@ from clickos_lab import paths
 from clickos_lab import prepare
 from clickos_lab import prereq
 from clickos_lab import rust
+from clickos_lab.suites import debian13
+from clickos_lab.suites import openstack_2026_1
 from clickos_lab.suites import packages
 from clickos_lab.suites import progress
 from clickos_lab.suites import results
@@ -178,12 +180,16 @@ def _gate(_names):
 
 
 #: Parts that a suite describes, by its module.
-_SUITES = ('again-up', 'attack', 'compute', 'faults', 'gate', 'packages',
-           'reads', 'tempest', 'upgrade', 'xen', 'xen-hosts')
+_SUITES = ('again-up', 'attack', 'compute', 'debian13', 'faults', 'gate',
+           'openstack-2026-1', 'packages', 'reads', 'tempest', 'upgrade',
+           'xen', 'xen-hosts')
 #: Parts that are not tests on a Xen host, or need more than those.
 _OTHERS = {
     'gate': _gate,
-    'attack': _attack, 'packages': lambda _names: packages.main(),
+    'attack': _attack,
+    'packages': lambda _names: packages.main(),
+    'debian13': lambda _names: debian13.main(),
+    'openstack-2026-1': lambda _names: openstack_2026_1.main(),
     'xen': lambda _names: xen.main([], slow=True),
     'xen-tools': _alone,
     'nova-move': _nova_move,

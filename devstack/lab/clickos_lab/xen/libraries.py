@@ -4,12 +4,13 @@
 import os
 import re
 
+from clickos_lab import debian
 from clickos_lab import errors
 from clickos_lab import shell
 
 TRIPLE = 'x86_64-linux-gnu'
 _FOLDERS = (f'usr/lib/{TRIPLE}', f'lib/{TRIPLE}',
-            f'usr/lib/xen-4.17/lib/{TRIPLE}')
+            f'usr/lib/xen-{debian.here().xen}/lib/{TRIPLE}')
 #: Loaded when a thread is canceled; without it xl aborts.
 _LOADED_LATE = f'/lib/{TRIPLE}/libgcc_s.so.1'
 _LINE = re.compile(r'^\t(?:\S+ => )?(/\S+) \(0x', re.MULTILINE)

@@ -8,17 +8,20 @@ import re
 import shutil
 
 from clickos_lab import apt
+from clickos_lab import debian
 from clickos_lab import errors
 from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
 
+_DEBIAN = debian.here()
 _XEN = (
-    'xen-hypervisor-4.17-amd64', 'xen-utils-4.17', 'xen-utils-common',
+    f'xen-hypervisor-{_DEBIAN.xen}-amd64', f'xen-utils-{_DEBIAN.xen}',
+    'xen-utils-common',
     'xenstore-utils', 'libxen-dev', 'libxencall1', 'libxendevicemodel1',
     'libxenevtchn1', 'libxenforeignmemory1', 'libxengnttab1', 'libxenhypfs1',
-    'libxenmisc4.17', 'libxenstore4', 'libxentoolcore1', 'libxentoollog1',
-    'libyajl2', 'libfdt1')
+    f'libxenmisc{_DEBIAN.xen}', 'libxenstore4', 'libxentoolcore1',
+    'libxentoollog1', 'libyajl2', 'libfdt1')
 _SYSTEM = (
     'busybox-static', 'bash', 'libtinfo6', 'kmod', 'libkmod2', 'libssl3',
     'iproute2', 'libmnl0', 'libbpf1', 'libelf1', 'libxtables12',
@@ -35,6 +38,13 @@ _SWITCH = (
     'openvswitch-switch', 'openvswitch-common', 'libunbound8', 'libnuma1',
     'libevent-2.1-7', 'libxdp1', 'libcap-ng0', 'libhogweed6', 'libnettle8')
 _KERNEL = 'linux-image-amd64'
+#: What Debian 13 calls otherwise, and what its OpenSSH needs besides.
+_RENAMED_13 = {
+    'libunistring2': 'libunistring5',
+    **{name: f'{name}t64' for name in (
+        'libelf1', 'libevent-2.1-7', 'libhogweed6', 'libnettle8',
+        'libpcap0.8', 'libssl3', 'libtirpc3')}}
+_MORE_13 = ('libwtmpdb0', 'libsqlite3-0')
 
 
 def ensure(places):
@@ -49,7 +59,10 @@ def ensure(places):
 
 
 def _names():
-    return (*_XEN, *_SYSTEM, *_LIBRARIES, *_SWITCH, _KERNEL)
+    names = (*_XEN, *_SYSTEM, *_LIBRARIES, *_SWITCH, _KERNEL)
+    if _DEBIAN.number != '13':
+        return names
+    return *(_RENAMED_13.get(name, name) for name in names), *_MORE_13
 
 
 def _fetch(places):
@@ -68,7 +81,8 @@ def _fetch(places):
 
 
 def _download(folder, log):
-    names = [*_names()[:-1], _kernel_package()]
+    names = [_kernel_package() if name == _KERNEL else name
+             for name in _names()]
     # apt's own user may not be able to write there; root may.
     shell.run(['apt-get', '-q', '-o', 'APT::Sandbox::User=root', 'download',
                *names], log, cwd=folder)

@@ -10,6 +10,7 @@ import os
 import shutil
 
 from clickos_lab import apt
+from clickos_lab import debian
 from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab import say
@@ -19,7 +20,9 @@ from clickos_lab.xen import archive
 from clickos_lab.xen import libraries
 from clickos_lab.xen import netback
 
-SERIES = paths.REPO / 'xen-patches/xen-4.17'
+#: The version of Xen that the patches are for.
+_XEN = '4.17'
+SERIES = paths.REPO / f'xen-patches/xen-{_XEN}'
 #: Where a host has the libraries, and the list of patches.
 FOLDER = '/usr/lib/clickos/xen'
 PROGRAMS_FOLDER = '/usr/lib/xen-4.17/bin'
@@ -86,6 +89,9 @@ def install(state, places):
 
     :raises SourcesMissing: if Debian's packages are not to be had
     """
+    if debian.here().xen != _XEN:
+        raise SourcesMissing(
+            f'the patches are for Xen {_XEN}, which Debian 12 has')
     try:
         apt.ensure(state, {*_FETCH_PACKAGES, *_BUILD_PACKAGES,
                            *netback.packages(places)})

@@ -3,6 +3,7 @@
 
 import subprocess
 
+from clickos_lab import debian
 from clickos_lab import paths
 from clickos_lab.xen import archive as _archive
 from clickos_lab.xen import keys
@@ -13,7 +14,7 @@ from clickos_lab.xen import packages
 #: Our own files, laid over the root.
 OVERLAY = paths.REPO / 'devstack/lab/dom0'
 
-_XEN_BIN = 'usr/lib/xen-4.17/bin'
+_XEN_BIN = f'usr/lib/xen-{debian.here().xen}/bin'
 _PROGRAMS = (
     *(f'{_XEN_BIN}/{name}' for name in (
         'xl', 'oxenstored', 'xenstored', 'xenconsoled', 'xenconsole',
@@ -25,8 +26,9 @@ _PROGRAMS = (
     *(f'usr/sbin/{name}' for name in (
         'bridge', 'tc', 'sshd', 'ovsdb-server')),
     'usr/lib/openvswitch-switch/ovs-vswitchd',
-    'usr/lib/openssh/sftp-server', 'usr/sbin/pppd',
-    'usr/lib/pppd/2.4.9/pppoe.so')
+    'usr/lib/openssh/sftp-server', 'usr/sbin/pppd')
+#: Programs whose place or presence differs between releases of Debian.
+_PATTERNS = ('usr/lib/pppd/*/pppoe.so', 'usr/lib/openssh/sshd-*')
 #: link: where it points to
 _LINKS = {
     **{name: f'usr/{name}' for name in ('bin', 'sbin', 'lib', 'lib64')},
@@ -91,6 +93,10 @@ def _add_busybox(places, archive):
 
 def _add_programs(places, archive):
     found = {name: packages.find(places, name) for name in _PROGRAMS}
+    found.update({str(path.relative_to(places.packages)): path
+                  for pattern in _PATTERNS
+                  for path in places.packages.glob(pattern)
+                  if not path.is_symlink()})
     for name, path in found.items():
         archive.add_file(name, path)
     for library in libraries.closure(places, found.values()):

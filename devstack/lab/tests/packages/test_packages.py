@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The packages in a fresh Debian: install, run, upgrade, remove, purge.
 
-``CLICKOS_PACKAGES`` names two folders with packages, the older one first.
+``CLICKOS_PACKAGES`` names two folders with packages, the older one first,
+``CLICKOS_DEBIAN`` the release of Debian, and ``CLICKOS_NOXEN`` the folder of
+its xenstored.
 """
 
 import os
@@ -12,6 +14,7 @@ import tomllib
 import unittest
 
 from clickos_lab import bounds
+from clickos_lab import debian
 from clickos_lab import debian_root
 from clickos_lab import debs
 from clickos_lab import paths
@@ -34,7 +37,8 @@ class PackagesTest(unittest.TestCase):
                            os.environ['CLICKOS_PACKAGES'].split(':'))
         self.older, self.newer = _Release(older), _Release(newer)
         self.machine = self.enterContext(debian_root.DebianRoot(
-            self.state, self.state.root / 'packages/root'))
+            self.state, self.state.root / 'packages/root',
+            debian.RELEASES[os.environ['CLICKOS_DEBIAN']]))
 
     def test_a_fresh_installation(self):
         self.install(self.newer)
@@ -93,8 +97,8 @@ class PackagesTest(unittest.TestCase):
                 f'{program} --version').split()[-1], program)
 
     def start(self):
-        shutil.copytree(self.state.noxen, self.machine.root / 'opt/noxen',
-                        symlinks=True)
+        shutil.copytree(os.environ['CLICKOS_NOXEN'],
+                        self.machine.root / 'opt/noxen', symlinks=True)
         self.run_there(_STORE)
         self.run_there(
             f'sed -i -e \'s/^host_kind.*/host_kind = "process"/\' '

@@ -3,11 +3,13 @@
 
 import configparser
 import unittest
+from unittest import mock
 
 import yaml
 
 from clickos_lab import accounts
 from clickos_lab.config import options
+from clickos_lab import debian
 from clickos_lab import debs
 from clickos_lab import paths
 
@@ -20,6 +22,27 @@ def _unit(package):
     parser.read(debs.SOURCES / package / 'root/usr/lib/systemd/system'
                 / f'{_UNITS[package]}.service')
     return parser['Service']
+
+
+class ControlTest(unittest.TestCase):
+
+    def test_dependencies_are_those_of_the_debian_that_builds(self):
+        values = {'VERSION': '1', 'DIVERTED': '', **debs.of_debian()}
+        for name in (*debs.NAMES, debs.XEN):
+            text = debs._filled(debs.SOURCES / name / 'control', values)
+            self.assertNotRegex(text, '@[A-Z_]+@', name)
+        values.update(XEN='4.20', PYTHON='3.13', NEXT_PYTHON='3.14')
+        for name, wanted in (
+                ('cosmosd', 'libxenmisc4.20'),
+                ('agent', 'python3 (>= 3.13), python3 (<< 3.14)')):
+            self.assertIn(wanted, debs._filled(
+                debs.SOURCES / name / 'control', values))
+
+    def test_a_later_debian_has_later_packages(self):
+        for number, wanted in (('12', ''), ('13', '+deb13')):
+            with mock.patch.object(debian, 'here', return_value=(
+                    debian.RELEASES[number])):
+                self.assertEqual(wanted, debs._suffix())
 
 
 class UnitTest(unittest.TestCase):

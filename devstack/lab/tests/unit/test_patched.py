@@ -157,10 +157,11 @@ class PackageTest(PatchedCase):
         self.assertEqual(
             ('/usr/lib/xen-4.17/bin/xl', '/usr/sbin/cosmosd'), held.diverted)
         self.assertEqual({patched.PATCHES: 'made'}, held.texts)
-        values = {'VERSION': '1', 'DIVERTED': ' '.join(held.diverted)}
+        values = {'VERSION': '1', 'DIVERTED': ' '.join(held.diverted),
+                  **debs.of_debian()}
         for script in ('preinst', 'postrm'):
             text = debs._filled(debs.SOURCES / debs.XEN / script, values)
             self.assertIn(f"files='{' '.join(held.diverted)}'", text)
         control = debs._filled(debs.SOURCES / debs.XEN / 'control', values)
         self.assertIn('clickos-cosmosd (= 1)', control)
-        self.assertIsNone(re.search('@[A-Z]+@', control + text))
+        self.assertIsNone(re.search('@[A-Z_]+@', control + text))

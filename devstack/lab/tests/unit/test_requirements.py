@@ -8,12 +8,10 @@ import unittest
 from packaging import requirements
 from packaging import utils
 
+from clickos_lab import openstack
 from clickos_lab import paths
 
-_LAB = paths.REPO / 'devstack/lab'
-#: Pins by release of OpenStack.
-_PINS = {'2026.1': _LAB / 'requirements-2026.1.txt',
-         '2026.2': _LAB / 'requirements.txt'}
+_PINS = openstack.PINS
 
 
 def _file(name):
