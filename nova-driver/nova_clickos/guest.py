@@ -17,6 +17,7 @@ from oslo_utils import excutils
 
 from nova_clickos.conf import CONF
 from nova_clickos import exception
+from nova_clickos import host
 from nova_clickos import patience
 
 LOG = logging.getLogger(__name__)
@@ -126,7 +127,8 @@ class Guests:
                 timeout_ms=CONF.clickos.create_timeout * 1000, number=number,
                 hold=hold, replace=True,
                 has_secrets=bool(configuration.secrets.values),
-                **({'kernel': kernel} if kernel else {}))
+                **({'kernel': kernel} if kernel else {}),
+                **host.vcpus(self._client, instance.flavor))
         except CosmosError as e:
             # cosmosd undoes a failed create; but if only its answer got
             # lost, the guest is there.

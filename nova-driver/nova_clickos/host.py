@@ -13,8 +13,6 @@ from nova_clickos import exception
 LOG = logging.getLogger(__name__)
 
 PROCESS = 'process'
-#: A guest runs one thread of Click.
-GUEST_VCPUS = 1
 #: Resource class of the places for guests.
 GUEST = 'CUSTOM_CLICKOS_GUEST'
 _TRAIT = 'CUSTOM_CLICKOS_'
@@ -55,7 +53,7 @@ class Host:
         host = self.info()
         return {
             'vcpus': host['cpus'],
-            'vcpus_used': host['guests'] * GUEST_VCPUS,
+            'vcpus_used': host.get('vcpus_used', host['guests']),
             'memory_mb': host['memory_mib'],
             'memory_mb_used': host['memory_used_mib'],
             'local_gb': host['max_guests'],
@@ -75,13 +73,15 @@ class Host:
         The class CUSTOM_CLICKOS_GUEST counts places. A flavor that asks for
         one with ``resources:VCPU=0`` lets guests share processors freely.
         DISK_GB counts places for other flavors: a guest has no disk, but
-        Nova lets tenants only use flavors with a disk.
+        Nova lets tenants only use flavors with a disk. Flavors with more
+        VCPUs than a guest of this host may have do not fit.
 
         :param ratios: allocation ratio of each resource class.
         :returns: inventory by resource class
         """
         host = self.info()
-        rows = ((orc.VCPU, host['cpus'], GUEST_VCPUS),
+        most_vcpus = min(max_vcpus(host), host['cpus'])
+        rows = ((orc.VCPU, host['cpus'], most_vcpus),
                 (orc.MEMORY_MB, host['memory_mib'], host['memory_mib']),
                 (orc.DISK_GB, host['max_guests'], host['max_guests']),
                 (GUEST, host['max_guests'], 1))
@@ -100,6 +100,32 @@ class Host:
         """
         kept = {trait for trait in known if not trait.startswith(_TRAIT)}
         return kept | {_TRAIT + self.info()['host_kind'].upper()}
+
+
+def max_vcpus(info):
+    """Return how many VCPUs a guest of a host may have.
+
+    :param info: what cosmosd says of the host; an earlier cosmosd knows
+        guests of one VCPU.
+    """
+    return info.get('max_vcpus', 1)
+
+
+def vcpus(client, flavor):
+    """Return the argument ``vcpus`` of a guest's creation.
+
+    Placement keeps flavors with more VCPUs than a guest may have from a
+    host, unless they have ``resources:VCPU=0``: their guests get as many as
+    the host lets them have.
+
+    :param client: cosmosd's client.
+    :param flavor: Nova's flavor.
+    :returns: keyword arguments; none for one VCPU
+    """
+    if flavor.vcpus <= 1:
+        return {}
+    count = min(flavor.vcpus, max_vcpus(client.call('host')))
+    return {'vcpus': count} if count > 1 else {}
 
 
 def hypervisor_type(info):

@@ -54,6 +54,7 @@ const PIECES: &[&str] = &[
     "256",
     "\"image_sha256\":",
     "\"memory_mib\":",
+    "\"vcpus\":",
     "8",
     "\"routers\":",
     "\"run\":",

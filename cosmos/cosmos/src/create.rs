@@ -82,11 +82,13 @@ impl Session<'_> {
         };
         let name = args.name.clone().or(file.name);
         let memory_mib = args.memory.or(file.memory).unwrap_or(DEFAULT_MEMORY_MIB);
+        let vcpus = args.vcpus.or(file.vcpus).unwrap_or(1);
         Ok(Spec {
             uuid,
             name: checked("name", name.unwrap_or_else(|| stem(&config)))?,
             image_sha256,
             memory_mib: checked("memory_mib", u64::from(memory_mib))?,
+            vcpus: checked("vcpus", u64::from(vcpus))?,
             vifs: vifs.ports,
             nics: vifs.nics,
             kernel: None,

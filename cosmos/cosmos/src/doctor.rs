@@ -239,6 +239,8 @@ mod tests {
             memory_mib: 64,
             memory_used_mib: 0,
             cpus: 1,
+            max_vcpus: 1,
+            vcpus_used: 0,
             guests: 0,
             pooled: 0,
             max_guests: 4,

@@ -26,7 +26,8 @@ is chosen.
 The syntax is that of xl.cfg(5). Keys of xl's files:
   name, uuid, memory, kernel    the last one is the image
   cpus, cpu_weight, cap         one processor, or \"all\"
-  vcpus, maxmem, disk           only 1, the value of memory, and an empty list
+  vcpus                         threads that forward; more than 1 on hosts of the kind process
+  maxmem, maxvcpus, disk        the values of memory and of vcpus, and an empty list
   type, on_poweroff, on_reboot, on_crash
                                 the host's, whatever the file says
   extra, cmdline, root          ignored, with a note
@@ -45,6 +46,7 @@ pub struct GuestFile {
     pub name: Option<String>,
     pub uuid: Option<String>,
     pub memory: Option<u32>,
+    pub vcpus: Option<u32>,
     pub config: Option<PathBuf>,
     pub image: Option<PathBuf>,
     pub image_sha256: Option<String>,
@@ -57,6 +59,7 @@ pub struct GuestFile {
     cpu_weight: Option<u16>,
     cap: Option<u16>,
     maxmem: Option<u32>,
+    maxvcpus: Option<u32>,
 }
 
 impl GuestFile {
@@ -85,10 +88,8 @@ impl GuestFile {
             "cpus" => self.cpus = Some(one_of_many(value)?),
             "cpu_weight" => self.cpu_weight = Some(number(value)?),
             "cap" => self.cap = Some(number(value)?),
-            "vcpus" | "maxvcpus" => match number(value)? {
-                1_u32 => {}
-                vcpus => return Err(format!("a guest has 1, got {vcpus}")),
-            },
+            "vcpus" => self.vcpus = Some(number(value)?),
+            "maxvcpus" => self.maxvcpus = Some(number(value)?),
             "disk" if list(value.clone())?.is_empty() => {}
             "disk" => return Err("a guest has none".into()),
             // Settings that the host decides for all guests alike.
@@ -110,7 +111,12 @@ impl GuestFile {
             (memory, Some(most)) if memory != Some(most) => {
                 Err(format!("maxmem: expected that of memory, got {most}"))
             }
-            _ => Ok(()),
+            _ => match (self.vcpus, self.maxvcpus) {
+                (vcpus, Some(most)) if vcpus.unwrap_or(1) != most => {
+                    Err(format!("maxvcpus: expected that of vcpus, got {most}"))
+                }
+                _ => Ok(()),
+            },
         }
     }
 
@@ -246,7 +252,7 @@ mod tests {
         let cpu = file.cpu().unwrap().unwrap();
         assert_eq!((cpu.pin, cpu.cap_percent), (Some(1), 50));
         for (line, words) in [
-            ("vcpus = 2", "line 1: vcpus: a guest has 1, got 2"),
+            ("maxvcpus = 2", "maxvcpus: expected that of vcpus, got 2"),
             ("disk = ['phy:/dev/sda,xvda,w']", "disk: a guest has none"),
             ("memory = 8\nmaxmem = 16", "maxmem: expected that of memory"),
             ("pci = ['01:00.0']", "pci: unknown key"),

@@ -213,6 +213,9 @@ pub struct Create {
     /// Memory in MiB
     #[arg(long)]
     memory: Option<u32>,
+    /// Threads that forward; more than 1 on hosts of the kind process only
+    #[arg(long)]
+    vcpus: Option<u32>,
     /// File with the Click configuration
     #[arg(long)]
     config: Option<PathBuf>,
@@ -263,6 +266,7 @@ impl Create {
             name: None,
             uuid: None,
             memory: None,
+            vcpus: None,
             config: None,
             vifs: Vec::new(),
             writes: Vec::new(),

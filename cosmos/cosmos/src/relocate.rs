@@ -189,6 +189,7 @@ impl Journey<'_> {
             name: checked("name", info.name)?,
             image_sha256: info.image_sha256,
             memory_mib: checked("memory_mib", u64::from(info.memory_mib))?,
+            vcpus: checked("vcpus", u64::from(info.vcpus))?,
             vifs: info.vifs,
             nics: info.nics,
             kernel: None,

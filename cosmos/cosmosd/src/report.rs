@@ -37,6 +37,8 @@ pub fn host(site: &Site, started: Instant) -> Result<answer::Host> {
         memory_mib: capacity.memory_mib.into(),
         memory_used_mib: site.table.memory_used_mib(),
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        max_vcpus: site.host.max_vcpus(),
+        vcpus_used: site.table.vcpus_used(),
         guests: guests.iter().filter(|g| g.state().is_listed()).count(),
         pooled: site.table.pooled().len(),
         max_guests: capacity.guests,

@@ -26,6 +26,12 @@ pub struct Host {
     pub memory_mib: u64,
     pub memory_used_mib: u64,
     pub cpus: usize,
+    /// VCPUs that a guest may have at most.
+    #[serde(default = "one")]
+    pub max_vcpus: u8,
+    /// VCPUs of all guests.
+    #[serde(default)]
+    pub vcpus_used: u64,
     pub guests: usize,
     /// Booted guests that wait for their configuration.
     pub pooled: usize,
@@ -36,6 +42,11 @@ pub struct Host {
     pub engine_sha256: Option<String>,
     /// The daemons that do not answer, so that guests are cut off or cannot be changed.
     pub faults: Vec<Fault>,
+}
+
+/// Of a cosmosd that does not know of VCPUs.
+fn one() -> u8 {
+    1
 }
 
 /// A need of guests that the host lacks, as `host` and the event `host` list it.
@@ -87,6 +98,8 @@ pub struct Guest {
     /// Why the guest is in this state, where something failed.
     pub reason: String,
     pub memory_mib: u32,
+    #[serde(default = "one")]
+    pub vcpus: u8,
     /// Seconds since 1970.
     pub created_s: u64,
     pub cpu_time_ns: u64,

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::value::{
     CommandLine, ConfigName, ConfigText, GuestName, HandlerName, MAX_WRITE_BYTES, MemoryMib,
-    TimeoutMs,
+    TimeoutMs, Vcpus,
 };
 use control_socket::at_most;
 use serde::de::Error as _;
@@ -270,6 +270,10 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+fn is_one(vcpus: &Vcpus) -> bool {
+    vcpus.get() == 1
+}
+
 /// What a kernel that is not Click's starts with. Its guest has no configuration, no routers and no
 /// handlers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -292,6 +296,9 @@ pub struct Spec {
     pub name: GuestName,
     pub image_sha256: String,
     pub memory_mib: MemoryMib,
+    /// More than one on hosts of the kind `process` only.
+    #[serde(default, skip_serializing_if = "is_one")]
+    pub vcpus: Vcpus,
     #[serde(deserialize_with = "vifs")]
     pub vifs: Vec<Vif>,
     #[serde(default, deserialize_with = "nics")]

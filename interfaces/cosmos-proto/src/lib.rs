@@ -15,5 +15,5 @@ pub use guest::{Cpu, Kernel, Link, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, 
 pub use request::*;
 pub use value::{
     CommandLine, ConfigName, ConfigText, GuestName, HandlerName, MAX_COMMAND_LINE, MAX_CONFIG,
-    MAX_NAME, MAX_PARAM, MemoryMib, Param, Rid, TimeoutMs,
+    MAX_NAME, MAX_PARAM, MAX_VCPUS, MemoryMib, Param, Rid, TimeoutMs, Vcpus,
 };

@@ -203,6 +203,11 @@ number!(
 );
 
 number!(
+    /// The threads of a guest that forward.
+    Vcpus of u8: 1 to MAX_VCPUS
+);
+
+number!(
     /// The time until a deadline, in milliseconds.
     TimeoutMs of u64: 1 to 600_000
 );
@@ -211,6 +216,15 @@ number!(
 impl Default for Rid {
     fn default() -> Self {
         Self(0)
+    }
+}
+
+/// The VCPUs of a guest at most, on a host whose guests may have several.
+pub const MAX_VCPUS: u8 = 8;
+
+impl Default for Vcpus {
+    fn default() -> Self {
+        Self(1)
     }
 }
 
@@ -276,6 +290,8 @@ mod tests {
                 MemoryMib::try_from(3).unwrap_err(),
                 "expected 4 to 65536, got 3",
             ),
+            (Vcpus::try_from(0).unwrap_err(), "expected 1 to 8, got 0"),
+            (Vcpus::try_from(9).unwrap_err(), "expected 1 to 8, got 9"),
             (Rid::try_from(64).unwrap_err(), "expected 0 to 63, got 64"),
             (Rid::try_from(256).unwrap_err(), "expected 0 to 63, got 256"),
         ] {

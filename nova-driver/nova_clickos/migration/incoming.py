@@ -12,6 +12,7 @@ from cosmos_client import CosmosError
 from oslo_log import log as logging
 
 from nova_clickos.conf import CONF
+from nova_clickos import host
 from nova_clickos.migration import channel
 from nova_clickos.migration import element_state
 
@@ -65,7 +66,8 @@ class _Arrival:
                          memory_mib=instance.flavor.memory_mb, vifs=vifs,
                          config=element_state.PLACEHOLDER,
                          config_name='placeholder',
-                         timeout_ms=CONF.clickos.create_timeout * 1000)
+                         timeout_ms=CONF.clickos.create_timeout * 1000,
+                         **host.vcpus(session, instance.flavor))
         except BaseException:
             self.end()
             raise

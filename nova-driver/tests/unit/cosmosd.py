@@ -201,6 +201,9 @@ class FakeCosmosd(fixtures.Fixture):
     def _do_host(self):
         return {'host_kind': self.host_kind, 'memory_mib': 2048,
                 'memory_used_mib': 64, 'cpus': 2, 'guests': len(self.guests),
+                'max_vcpus': 8 if self.host_kind == 'process' else 1,
+                'vcpus_used': sum(guest['vcpus']
+                                  for guest in self.guests.values()),
                 'pooled': 0, 'max_guests': 256, 'uptime_s': 77,
                 'version': '0.1.0',
                 'engine_sha256': self.engine_sha256,
@@ -224,16 +227,16 @@ class FakeCosmosd(fixtures.Fixture):
         return {'complete': len(content) == size}
 
     def _do_create(self, uuid, name, memory_mib, vifs, config_name,
-                   hold=False, replace=False, **_args):
+                   vcpus=1, hold=False, replace=False, **_args):
         if any(each['uuid'] == uuid for each in self.strangers):
             raise Refusal('exists', 'end it: xl destroy 77')
         if uuid in self.guests and not replace:
             raise Refusal('exists', 'guest %s exists' % uuid)
         self.guests[uuid] = {
             'uuid': uuid, 'name': name, 'domid': 1, 'state': 'running',
-            'reason': '', 'memory_mib': memory_mib, 'created_s': 0,
-            'cpu_time_ns': 0, 'vifs': vifs, 'config_name': config_name,
-            'held': hold}
+            'reason': '', 'memory_mib': memory_mib, 'vcpus': vcpus,
+            'created_s': 0, 'cpu_time_ns': 0, 'vifs': vifs,
+            'config_name': config_name, 'held': hold}
         return {'domid': 1, 'incarnation': INCARNATION}
 
     def _do_release(self, uuid):

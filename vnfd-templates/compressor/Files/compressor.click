@@ -15,6 +15,9 @@ right_arp -> right_out;
 to_left :: GetIPAddress(16) -> left_arp;
 to_right :: StaticIPLookup($RIGHT_NET 0, 0.0.0.0/0 $RIGHT_GW 0) -> right_arp;
 
+// On a guest with several VCPUs each works on the packets of its flows.
+FlowThreadSched(compress, decompress);
+
 // A packet is compressed before it is fragmented (RFC 3173, section 2.1).
 from_left :: IPClassifier(
     dst host $LEFT_IP and icmp, dst host $LEFT_IP, dst net $REMOTE, -);

@@ -48,6 +48,14 @@ pub fn assemble(
     }
     // after an error of the language connections may be missing
     let whole_graph = errors.is_empty();
+    #[cfg(feature = "threads")]
+    let copies = match whole_graph && environment.limits.threads > 1 {
+        true => {
+            let threads = environment.limits.threads;
+            crate::copies::copy(&mut flat, threads, &limits, &mut errors)
+        },
+        false => crate::copies::Copies::default(),
+    };
     let written = flat.elements.len();
     add_implicit(&mut flat, &environment);
     check_requirements(&flat, &mut errors);
@@ -94,6 +102,8 @@ pub fn assemble(
         classes,
         written,
         class_names: registry.iter().map(|(name, _)| name).collect(),
+        #[cfg(feature = "threads")]
+        copies,
     };
     Ok(Engine::new(plan, slots, environment, names, pool, now_ns))
 }

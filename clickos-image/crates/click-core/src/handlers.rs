@@ -117,6 +117,10 @@ impl Engine {
         let mut list: Vec<_> = self.global_handlers().collect();
         for index in 0..self.plan.written {
             let element = &self.slots[index].name;
+            #[cfg(feature = "threads")]
+            if self.plan.copies.made(element) {
+                continue;
+            }
             for mut handler in self.handlers_of(index) {
                 handler.name = format!("{element}.{}", handler.name);
                 list.push(handler);
@@ -312,6 +316,14 @@ impl Engine {
 
     /// Calls a read handler.
     pub(crate) fn read(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
+        #[cfg(feature = "threads")]
+        return self.read_copies(name, param);
+        #[cfg(not(feature = "threads"))]
+        self.read_one(name, param)
+    }
+
+    /// Calls a read handler of one element.
+    pub(crate) fn read_one(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
         self.reads += 1;
         #[cfg(feature = "threads")]
         if let Some(read) = self.read_elsewhere(name, param) {
@@ -357,6 +369,30 @@ impl Engine {
 
     /// Calls write handlers in order: all of them or, on an error, none.
     pub(crate) fn write(&mut self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
+        #[cfg(feature = "threads")]
+        return self.write_copies(writes);
+        #[cfg(not(feature = "threads"))]
+        self.write_one(writes)
+    }
+
+    /// Checks the writes of this thread's elements.
+    #[cfg(feature = "threads")]
+    pub(crate) fn check_own(&mut self, writes: &[(String, Vec<u8>)]) -> Result<(), HandlerError> {
+        let mut checked = writes.iter().map(|(name, value)| self.prepare(name, value));
+        checked.try_for_each(|prepared| prepared.map(drop))
+    }
+
+    /// True if the engine answers a handler for its element.
+    #[cfg(feature = "threads")]
+    pub(crate) fn is_common(&self, name: &str) -> bool {
+        match self.find(name) {
+            Ok(HandlerTarget::Element(own)) => matches!(own.provider, HandlerProvider::Engine(_)),
+            _ => true,
+        }
+    }
+
+    /// The same for one copy of elements that have several.
+    pub(crate) fn write_one(&mut self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
         #[cfg(feature = "threads")]
         if let Some(written) = self.write_elsewhere(writes) {
             return written;

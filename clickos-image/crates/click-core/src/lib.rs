@@ -13,6 +13,8 @@ extern crate std;
 mod build;
 mod config;
 mod console;
+#[cfg(feature = "threads")]
+mod copies;
 mod device;
 mod engine;
 mod error;

@@ -170,7 +170,7 @@ impl Router {
     }
 
     /// Lets each new element take the state of the old one of its name and class.
-    fn hand_over(&mut self, new: &mut Engine) {
+    pub(crate) fn hand_over(&mut self, new: &mut Engine) {
         let (before, after) = (Rc::clone(&self.engine.plan), Rc::clone(&new.plan));
         for index in 0..after.classes.len() {
             let same = |i: &usize| {

@@ -120,6 +120,11 @@ impl Assembled {
         .collect()
     }
 
+    /// True if an element has copies on other threads.
+    pub fn has_copies_of(&self, element: &str) -> bool {
+        self.engine.plan.copies.has(element)
+    }
+
     /// An error about an element.
     pub fn error(&self, element: usize, message: String) -> ConfigError {
         let plan = &self.engine.plan;
@@ -211,6 +216,17 @@ impl Router {
                 name: name.to_string(),
             }),
         }
+    }
+
+    /// Replaces the router by a new one, whose elements take the state of those of the same name and class.
+    pub fn replace_by(&mut self, mut new: Self) {
+        self.hand_over(&mut new.engine);
+        *self = new;
+    }
+
+    /// Variables and devices as the router has them, for one that replaces it.
+    pub fn environment(&self) -> &Environment {
+        &self.engine.environment
     }
 
     /// Runs the task of an element that learns something from other threads.

@@ -144,6 +144,14 @@ fn port(text: &str) -> Result<String, String> {
 }
 
 impl Options {
+    /// The threads that the command line asks for. A guest's configuration has one.
+    pub fn router_threads(&self) -> usize {
+        match self.threads {
+            Some(threads) if !self.guest => usize::from(threads),
+            _ => 1,
+        }
+    }
+
     /// The elements that the command line adds to a configuration: a control socket each.
     pub fn own_elements(&self) -> String {
         let tcp = self.ports.iter().map(|port| format!("TCP, {port}"));

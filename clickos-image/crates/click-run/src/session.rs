@@ -71,7 +71,7 @@ fn build(
     given: Given,
     machine: &Rc<Machine>,
 ) -> Result<(Router, Option<Crew>), String> {
-    if threads::wanted(options) > 1 {
+    if options.router_threads() > 1 {
         return threads::build(options, given, machine);
     }
     let (registry, variables) = (registry(options), options.variables());

@@ -82,6 +82,7 @@ pub fn environment(
         console: console(machine.clone()),
         limits: Limits {
             console_lines_per_s: u32::MAX,
+            threads: options.router_threads(),
             ..limits
         },
         entropy: Entropy::new(&key(options.random_seed, machine.thread)?),

@@ -21,14 +21,6 @@ use crate::setting::{environment, registry};
 /// Bytes of a thread's stack, as of the first one.
 const STACK: usize = 8 << 20;
 
-/// The threads that the command line asks for. A guest's configuration has one.
-pub fn wanted(options: &Options) -> usize {
-    match options.threads {
-        Some(threads) if !options.guest => usize::from(threads),
-        _ => 1,
-    }
-}
-
 /// Binds a thread to its processor: each to the one after the previous thread's.
 pub fn bind_to_processor(options: &Options, thread: u8) {
     let Some(first) = options.affinity.map(Option::unwrap_or_default) else {
@@ -61,7 +53,7 @@ pub fn build(
 ) -> Result<(Router, Option<Crew>), String> {
     let refused = |errors: Vec<ConfigError>| report(&errors);
     let mut assembled = assemble(options, given.sources.clone(), machine)?.map_err(refused)?;
-    let plan = Plan::new(&mut assembled, wanted(options)).map_err(refused)?;
+    let plan = Plan::new(&mut assembled, options.router_threads(), &[]).map_err(refused)?;
     if plan.used().len() == 1 || options.simtime.is_some() {
         assembled.set_threads(alone(plan));
         let started = assembled.start();

@@ -87,6 +87,16 @@ impl Part {
         &self.shared
     }
 
+    /// Reports why this thread could not assemble the configuration; refuses the calls of other threads until all end.
+    pub fn fail(self, errors: Vec<ConfigError>) {
+        let member = Member::new(self.thread, self.shared, Vec::new());
+        let why = member.unable();
+        member.await_turn(&mut |call| Err(refusal(&call, why.clone())));
+        member.shared.add_errors(errors);
+        member.shared.pass_turn(member.thread);
+        member.refuse_calls();
+    }
+
     /// Leaves this thread's elements and its ends of queues in a configuration.
     pub fn install(self, assembled: &mut Assembled) -> Rc<Member> {
         let measures = |class: &str| MEASURING.contains(&class);
@@ -234,12 +244,7 @@ impl Member {
     /// # Errors
     /// Thread 0 returns the errors of all threads, others their own.
     pub fn start(&self, mut assembled: Assembled) -> Result<Router, Vec<ConfigError>> {
-        while self.shared.turn() != self.thread && self.shared.phase() != Phase::End {
-            self.serve(&mut |call| assembled.answer(call));
-            if self.shared.turn() != self.thread {
-                self.shared.wait_for_letter(self.thread, PATIENCE);
-            }
-        }
+        self.await_turn(&mut |call| assembled.answer(call));
         let started = assembled.start();
         if self.thread > 0 {
             if let Err(errors) = &started {
@@ -257,6 +262,20 @@ impl Member {
                 Err(errors)
             }
         }
+    }
+
+    /// Waits until the threads before this one have started their elements.
+    fn await_turn(&self, serve: &mut dyn FnMut(Call) -> Answered) {
+        while self.shared.turn() != self.thread && self.shared.phase() != Phase::End {
+            self.serve(serve);
+            if self.shared.turn() != self.thread {
+                self.shared.wait_for_letter(self.thread, PATIENCE);
+            }
+        }
+    }
+
+    fn unable(&self) -> String {
+        format!("the elements of thread {} did not start", self.thread)
     }
 
     /// Does what other threads want between two slices; returns whether there was anything. The answers to calls that
@@ -293,8 +312,7 @@ impl Member {
     /// Refuses the calls of other threads until all end, since this one has no router.
     pub fn refuse_calls(&self) {
         while self.shared.phase() != Phase::End {
-            let why = format!("the elements of thread {} did not start", self.thread);
-            self.serve(&mut |call| Err(refusal(&call, why.clone())));
+            self.serve(&mut |call| Err(refusal(&call, self.unable())));
             self.shared.wait_for_letter(self.thread, PATIENCE);
         }
     }

@@ -81,12 +81,16 @@ impl Islands {
 }
 
 impl Plan {
-    /// Finds the threads of all elements.
+    /// Finds the threads of all elements. Thread 0 also has those of the classes `of_thread_0`.
     ///
     /// # Errors
     /// Elements of one island are bound to several threads, an element belongs to thread 0, or a queue between threads is
     /// too large.
-    pub fn new(assembled: &mut Assembled, threads: usize) -> Result<Self, Vec<ConfigError>> {
+    pub fn new(
+        assembled: &mut Assembled,
+        threads: usize,
+        of_thread_0: &[&str],
+    ) -> Result<Self, Vec<ConfigError>> {
         let elements = assembled.elements();
         let cuts = |e: &Place<'_>| QUEUES.contains(&e.class.name) && e.outputs <= 1;
         let is_queue: Vec<bool> = elements.iter().map(cuts).collect();
@@ -95,9 +99,16 @@ impl Plan {
         for c in connections.iter().filter(|c| !is_queue[c.to.0]) {
             islands.join(c.from.0, c.to.0);
         }
-        join_named(&elements, &is_queue, &mut islands);
+        let named = join_named(&elements, &is_queue, &mut islands);
         let bound = bindings(&elements, threads);
         let mut errors = Vec::new();
+        for (index, named) in named {
+            let (by, named) = (elements[index].name, elements[named].name);
+            if assembled.has_copies_of(named) && !assembled.has_copies_of(by) {
+                let message = format!("names {named}, which runs on several threads");
+                errors.push((index, message));
+            }
+        }
         let mut of_island: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         // those with tasks decide; others only where no task is bound
         for tasks in [true, false] {
@@ -128,7 +139,9 @@ impl Plan {
         };
         let homes: Vec<usize> = (0..elements.len()).map(home).collect();
         for (index, e) in elements.iter().enumerate() {
-            if OF_THREAD_0.contains(&e.class.name) && homes[index] != 0 {
+            let is_bound =
+                OF_THREAD_0.contains(&e.class.name) || of_thread_0.contains(&e.class.name);
+            if is_bound && homes[index] != 0 {
                 errors.push((
                     index,
                     format!("runs on thread 0 only, not on thread {}", homes[index]),
@@ -196,8 +209,13 @@ fn capacity(assembled: &mut Assembled, name: &str) -> usize {
     }
 }
 
-/// Joins elements that find each other by names in arguments, or by tables of the router.
-fn join_named(elements: &[Place<'_>], is_queue: &[bool], islands: &mut Islands) {
+/// Joins elements that find each other by names in arguments, or by tables of the router. Returns those that name one.
+fn join_named(
+    elements: &[Place<'_>],
+    is_queue: &[bool],
+    islands: &mut Islands,
+) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
     let by_name: HashMap<&str, usize> = elements
         .iter()
         .enumerate()
@@ -213,6 +231,7 @@ fn join_named(elements: &[Place<'_>], is_queue: &[bool], islands: &mut Islands) 
         {
             if let Some(named) = find(&by_name, e.name, &word).filter(|n| !is_queue[*n]) {
                 islands.join(index, named);
+                pairs.push((index, named));
             }
         }
     }
@@ -222,6 +241,7 @@ fn join_named(elements: &[Place<'_>], is_queue: &[bool], islands: &mut Islands) 
             all.for_each(|other| islands.join(first, other));
         }
     }
+    pairs
 }
 
 /// The element that the element `from` calls `name`: in its compound, or in those around it.
@@ -302,7 +322,7 @@ impl Threads for Alone {
 pub fn name_of(call: &Call) -> &str {
     match call {
         Call::Read(name, _) | Call::Info(name) => name,
-        Call::Write(writes) => writes.first().map_or("", |(name, _)| name),
+        Call::Write(writes) | Call::Check(writes) => writes.first().map_or("", |(name, _)| name),
     }
 }
 

@@ -209,6 +209,18 @@ impl Element for Inlet {
         false
     }
 
+    /// Packets that waited for room go to the outlet of the new configuration.
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
+            return;
+        };
+        self.held.append(&mut old.held);
+        if !self.held.is_empty() {
+            self.waits.set(true);
+            ctx.set_writable(false);
+        }
+    }
+
     /// Nothing on this thread sees what becomes of the packets, unless it measures the queue. One that is
     /// smaller than a batch would be full after each.
     fn is_plain(&self) -> bool {
@@ -400,6 +412,19 @@ impl Element for Outlet {
             ctx.set_readable(true);
         }
         false
+    }
+
+    /// Takes what is stored, and what other threads have sent: all threads of the old configuration rest.
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
+            return;
+        };
+        let mut all = ctx.batch();
+        old.stored.take_front(usize::MAX, &mut all);
+        old.receive(ctx, usize::MAX, &mut all);
+        let drops = old.gauge.drops.load(Ordering::Relaxed);
+        self.gauge.drops.fetch_add(drops, Ordering::Relaxed);
+        self.push(ctx, 0, all);
     }
 
     fn signal(&self) -> Signal {

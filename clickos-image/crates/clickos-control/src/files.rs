@@ -110,6 +110,14 @@ impl RamFiles {
         self.table.replace(before.0);
     }
 
+    /// Copies of all files.
+    #[cfg(feature = "threads")]
+    pub(crate) fn copies(&self) -> Vec<(String, Vec<u8>)> {
+        let table = self.table.borrow();
+        let copy = |(name, file): (&String, &Rc<File>)| (name.clone(), file.bytes.borrow().clone());
+        table.iter().map(copy).collect()
+    }
+
     /// A line for each file: its size, a space, its name.
     pub(crate) fn list(&self) -> String {
         let table = self.table.borrow();

@@ -72,6 +72,12 @@ impl<S: Store + 'static> Guest<S> {
         self.routers.borrow_mut().set_devices(devices);
     }
 
+    /// Runs router 0 on several threads from now on; to be called before the first run.
+    #[cfg(feature = "threads")]
+    pub fn set_crew(&mut self, crew: Box<dyn crate::Crew>) {
+        self.routers.borrow_mut().set_crew(crew);
+    }
+
     /// Lets the control thread wait, for example for devices that are on their way, or go on.
     /// Routers run in any case.
     pub fn set_controlled(&mut self, controlled: bool) {

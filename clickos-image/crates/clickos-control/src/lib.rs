@@ -12,6 +12,8 @@ extern crate alloc;
 extern crate std;
 
 mod control;
+#[cfg(feature = "threads")]
+mod crew;
 mod element_nodes;
 pub mod files;
 mod guest;
@@ -27,6 +29,8 @@ mod routers;
 #[cfg(any(test, feature = "simulator"))]
 pub mod simulator;
 
+#[cfg(feature = "threads")]
+pub use crew::{Crew, Text};
 pub use guest::{Guest, TOKEN};
 pub use guest_loop::{GuestLoop, Platform};
 pub use limits::limits;

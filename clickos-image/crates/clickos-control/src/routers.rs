@@ -57,6 +57,9 @@ pub(crate) struct Routers {
     answers: usize,
     /// When the guest was first seen with nothing to do.
     over_since_ns: Option<u64>,
+    /// The threads besides this one, on which router 0 runs, too.
+    #[cfg(feature = "threads")]
+    crew: Option<alloc::boxed::Box<dyn crate::Crew>>,
 }
 
 /// Nanoseconds for the toolstack to take the answers of a guest with nothing to do.
@@ -72,7 +75,14 @@ impl Routers {
             quota,
             answers: 0,
             over_since_ns: None,
+            #[cfg(feature = "threads")]
+            crew: None,
         }
+    }
+
+    #[cfg(feature = "threads")]
+    pub(crate) fn set_crew(&mut self, crew: alloc::boxed::Box<dyn crate::Crew>) {
+        self.crew = Some(crew);
     }
 
     /// Notes how many answers the toolstack has not taken.
@@ -166,13 +176,33 @@ impl Routers {
         files: &Rc<RamFiles>,
         now_ns: u64,
     ) -> Result<(), String> {
+        #[cfg(feature = "threads")]
+        let mut on_all = match (rid, &mut self.crew) {
+            (0, Some(crew)) => {
+                let files = files.copies();
+                Some((crew, crate::Text { name, text, files }))
+            }
+            _ => None,
+        };
         if let Some(slot) = self.slots.get_mut(&rid) {
+            #[cfg(feature = "threads")]
+            let swapped = match &mut on_all {
+                Some((crew, text)) => crew.replace(&mut slot.router, text, &self.registry, now_ns),
+                None => slot.router.hotswap(name, text, &self.registry, now_ns),
+            };
+            #[cfg(not(feature = "threads"))]
             let swapped = slot.router.hotswap(name, text, &self.registry, now_ns);
             slot.ended_by_write &= swapped.is_err();
             return swapped.map_err(|errors| report::lines(&errors));
         }
         let mut environment = self.environment.clone();
         environment.host = Some(Rc::<RamFiles>::clone(files));
+        #[cfg(feature = "threads")]
+        let router = match &mut on_all {
+            Some((crew, text)) => crew.build(text, &self.registry, environment, now_ns),
+            None => Router::build(name, text, &self.registry, environment, now_ns),
+        };
+        #[cfg(not(feature = "threads"))]
         let router = Router::build(name, text, &self.registry, environment, now_ns);
         let slot = Slot {
             router: router.map_err(|errors| report::lines(&errors))?,
@@ -185,10 +215,18 @@ impl Routers {
     }
 
     pub(crate) fn remove(&mut self, rid: u8) {
+        #[cfg(feature = "threads")]
+        if let (0, Some(crew)) = (rid, &mut self.crew) {
+            crew.remove();
+        }
         self.slots.remove(&rid);
     }
 
     pub(crate) fn set_halted(&mut self, rid: u8, halted: bool) {
+        #[cfg(feature = "threads")]
+        if let (0, Some(crew)) = (rid, &mut self.crew) {
+            crew.set_running(!halted);
+        }
         if let Some(slot) = self.slots.get_mut(&rid) {
             slot.halted = halted;
         }
@@ -216,7 +254,14 @@ impl Routers {
             until_ns: self.end_ns(),
         };
         let running = self.slots.values_mut().filter(|slot| !slot.halted);
-        running.fold(none, |all, slot| both(all, slot.router.run(now_ns)))
+        let progress = running.fold(none, |all, slot| both(all, slot.router.run(now_ns)));
+        #[cfg(feature = "threads")]
+        if let (Some(crew), Some(slot)) = (&mut self.crew, self.slots.get_mut(&0)) {
+            if crew.tend(&mut slot.router, now_ns) {
+                return Progress::Worked;
+            }
+        }
+        progress
     }
 
     /// Lets the routers announce their addresses, since neighbors know them from another place.

@@ -10,6 +10,13 @@ const VIFS_MAX: usize = 64;
 /// A guest that was promised less may use this much all the same, as the smallest domain has it.
 const HEAP_MIN_MIB: u64 = 4;
 
+/// VCPUs of a guest at most.
+const VCPUS_MAX: u8 = 8;
+
+fn one() -> u8 {
+    1
+}
+
 /// The argument line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,6 +24,9 @@ pub(crate) struct Arguments {
     pub domid: u16,
     pub uid: u32,
     pub memory_mib: u64,
+    /// Threads that forward.
+    #[serde(default = "one")]
+    pub vcpus: u8,
     pub seed: String,
     pub store: StoreFds,
     pub vifs: Vec<Vif>,
@@ -88,6 +98,10 @@ impl Arguments {
                 "memory_mib: {} is not in 1..=1048576",
                 self.memory_mib
             ));
+        }
+        if !(1..=VCPUS_MAX).contains(&self.vcpus) {
+            let got = self.vcpus;
+            return Err(format!("vcpus: {got} is not in 1..={VCPUS_MAX}"));
         }
         if self.vifs.len() > VIFS_MAX {
             return Err(format!(
@@ -176,7 +190,7 @@ mod tests {
         let arguments = Arguments::parse(&line(|_| {})).unwrap();
         assert_eq!(mac(&arguments.vifs[0].mac).unwrap(), [2, 0, 0, 0, 0, 10]);
         assert_eq!(arguments.descriptors(), [4, 5, 6, 10, 7, 8, 9]);
-        assert_eq!(arguments.heap_bytes(), 8 << 20);
+        assert_eq!((arguments.heap_bytes(), arguments.vcpus), (8 << 20, 1));
         assert_eq!(arguments.seed().unwrap(), [1; 32]);
     }
 
@@ -191,6 +205,8 @@ mod tests {
     fn mistakes_are_named() {
         assert!(error(|l| l["uid"] = 0.into()).contains("uid: 0"));
         assert!(error(|l| l["memory_mib"] = 0.into()).contains("memory_mib: 0"));
+        assert!(error(|l| l["vcpus"] = 0.into()).contains("vcpus: 0"));
+        assert!(error(|l| l["vcpus"] = 9.into()).contains("vcpus: 9"));
         assert!(error(|l| l["seed"] = "xy".into()).contains("seed: expected 64"));
         assert!(error(|l| l["seed"] = "é".repeat(32).into()).contains("seed: expected 64"));
         assert!(error(|l| l["domid"] = 70000.into()).contains("70000"));

@@ -6,6 +6,8 @@ mod arguments;
 mod clock;
 pub mod confine;
 mod console;
+mod crew;
+mod helper;
 mod inherited;
 mod last_words;
 mod link;
@@ -37,12 +39,18 @@ fn start() -> Result<std::convert::Infallible, String> {
     let vifs = vif::map_all(&arguments.vifs, resources.vifs)?;
     let link = link::Link::map(resources.store)?;
     let plug = resources.plug.map(|ends| plug::Plug::new(ends, vifs.len()));
-    let heap_bytes = arguments.heap_bytes();
-    confine::enter(Confinement {
+    let helpers = usize::from(arguments.vcpus) - 1;
+    let confinement = Confinement {
         uid: arguments.uid,
         root: resources.root,
-        heap_bytes,
-    })?;
+        heap_bytes: arguments.heap_bytes(),
+        helpers,
+    };
     last_words::install();
-    looper::run(&arguments, vifs, link, plug)
+    let start = || match helpers {
+        0 => Ok(None),
+        _ => crew::Helpers::start(helpers).map(Some),
+    };
+    let helpers = confine::enter(confinement, start)?;
+    looper::run(&arguments, vifs, link, plug, helpers.map(crew::Crew::new))
 }

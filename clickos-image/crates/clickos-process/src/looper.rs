@@ -2,6 +2,7 @@
 //! The process below the guest's loop: its vifs, the store's events, the clock.
 use crate::arguments::Arguments;
 use crate::clock::Clock;
+use crate::crew::Crew;
 use crate::link::{self, Client, FromStore, Link};
 use crate::plug::Plug;
 use crate::vif::Vif;
@@ -12,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
@@ -28,16 +30,20 @@ pub(crate) fn run(
     vifs: Vec<Vif>,
     link: Link,
     plug: Option<Plug>,
+    crew: Option<Crew>,
 ) -> Result<Infallible, String> {
     let mux = Mux::new(link.client);
     let handle = Mux::handle(&mux, TOKEN);
     let environment = environment(arguments, &vifs)?;
-    let guest = Guest::new(
+    let mut guest = Guest::new(
         Rc::new(RefCell::new(handle)),
         click_elements::registry().guest(),
         environment,
         None,
     );
+    if let Some(crew) = &crew {
+        guest.set_crew(Box::new(crew.clone()));
+    }
     let process = Process {
         vifs,
         events: link.events,
@@ -46,6 +52,7 @@ pub(crate) fn run(
         plug,
         plug_due_ns: 0,
         now_ns: 0,
+        crew,
         ended: None,
     };
     let mut looper = GuestLoop::new(guest, process);
@@ -57,6 +64,9 @@ pub(crate) fn run(
     let end = catch_unwind(AssertUnwindSafe(|| -> Infallible {
         loop {
             looper.step();
+            if let Some(words) = looper.platform().crew.as_ref().and_then(Crew::words) {
+                panic!("{words}");
+            }
             if let Some(devices) = looper.platform().plugged() {
                 looper.guest().set_devices(devices);
             }
@@ -84,7 +94,8 @@ fn environment(arguments: &Arguments, vifs: &[Vif]) -> Result<Environment, Strin
     Ok(Environment {
         devices: devices(vifs),
         console: Rc::new(console::line),
-        limits: limits(arguments.heap_bytes()),
+        // Each thread has the elements of all while it builds, and packets of its own.
+        limits: limits(arguments.heap_bytes() / u64::from(arguments.vcpus)),
         entropy: Entropy::new(&arguments.seed()?),
         offload: Rc::default(),
         implicit: vec!["ClickOSControl".into()],
@@ -98,6 +109,25 @@ fn devices(vifs: &[Vif]) -> Devices {
         .collect()
 }
 
+/// Waits until one of the descriptors is readable. Returns which of `own` are; none after a signal, after which
+/// everything is looked at again.
+fn readable(
+    own: &[BorrowedFd<'_>],
+    others: &[BorrowedFd<'_>],
+    timeout_ns: Option<u64>,
+) -> Vec<bool> {
+    let all = own.iter().chain(others);
+    let mut all: Vec<PollFd<'_>> = all
+        .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
+        .collect();
+    let timeout = timeout_ns.and_then(|ns| Timespec::try_from(Duration::from_nanos(ns)).ok());
+    if poll(&mut all, timeout.as_ref()).is_err() {
+        return Vec::new();
+    }
+    let own = all[..own.len()].iter();
+    own.map(|fd| !fd.revents().is_empty()).collect()
+}
+
 struct Process {
     vifs: Vec<Vif>,
     events: FromStore,
@@ -107,6 +137,8 @@ struct Process {
     /// The time of the next look at `plug`.
     plug_due_ns: u64,
     now_ns: u64,
+    /// The other threads, if the guest has several VCPUs.
+    crew: Option<Crew>,
     /// Why the guest ends.
     ended: Option<String>,
 }
@@ -158,16 +190,15 @@ impl Platform for Process {
             return;
         }
         let vifs = self.vifs.iter().map(Vif::descriptor);
-        let mut ready: Vec<PollFd<'_>> = vifs
+        let own: Vec<BorrowedFd<'_>> = vifs
             .chain(self.events.descriptor())
             .chain(self.plug.as_ref().map(Plug::descriptor))
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        let timeout = timeout_ns.and_then(|ns| Timespec::try_from(Duration::from_nanos(ns)).ok());
-        if poll(&mut ready, timeout.as_ref()).is_err() {
-            return; // A signal: look at everything again.
+        let mut woken = Vec::new();
+        match &self.crew {
+            None => woken = readable(&own, &[], timeout_ns),
+            Some(crew) => crew.rest(|others| woken = readable(&own, others, timeout_ns)),
         }
-        let woken: Vec<bool> = ready.iter().map(|fd| !fd.revents().is_empty()).collect();
         let mut woken = woken.into_iter();
         for vif in &self.vifs {
             if woken.next() == Some(true) {

@@ -47,6 +47,8 @@ pub struct Record {
     pub name: String,
     pub domid: u16,
     pub memory_mib: u32,
+    #[serde(default = "one")]
+    pub vcpus: u8,
     pub created_s: u64,
     pub config_name: String,
     #[serde(default)]
@@ -70,6 +72,11 @@ pub struct Record {
     /// Routers that a move to another host has halted; found at a start, they run again.
     #[serde(default)]
     pub halted: Vec<u8>,
+}
+
+/// A guest of an earlier cosmosd.
+fn one() -> u8 {
+    1
 }
 
 /// The directory of state files.
@@ -175,6 +182,18 @@ mod tests {
         records.remove(&one.uuid).unwrap();
         records.remove(&one.uuid).unwrap();
         assert!(records.load_all().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_cosmosd_is_that_of_a_guest_of_one_vcpu() {
+        let mut several = record(1);
+        several.vcpus = 4;
+        let mut value = serde_json::to_value(&several).unwrap();
+        let again: Record = serde_json::from_value(value.clone()).unwrap();
+        assert_eq!(again.vcpus, 4);
+        value.as_object_mut().unwrap().remove("vcpus");
+        let earlier: Record = serde_json::from_value(value).unwrap();
+        assert_eq!(earlier.vcpus, 1);
     }
 
     #[test]

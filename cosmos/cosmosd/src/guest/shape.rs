@@ -60,8 +60,8 @@ impl Shape {
 
     /// None if no guest of this shape can become the requested one.
     pub fn distance(&self, spec: &Spec) -> Option<Distance> {
-        if spec.kernel.is_some() {
-            return None; // It waits for no configuration.
+        if spec.kernel.is_some() || spec.vcpus.get() > 1 {
+            return None; // It waits for no configuration, or has one VCPU.
         }
         let is_like =
             self.image_sha256 == spec.image_sha256 && self.memory_mib == spec.memory_mib.get();
@@ -165,6 +165,10 @@ mod tests {
         assert_eq!(distance(1, 0, &other), None);
         other = asked(&[]);
         other.memory_mib = good(9);
+        assert_eq!(distance(0, 0, &other), None);
+        other.memory_mib = good(8);
+        assert_eq!(distance(0, 0, &other), Some((0, 0)));
+        other.vcpus = good(2);
         assert_eq!(distance(0, 0, &other), None);
         assert_eq!(distance(2, 0, &linux(1)), None);
     }

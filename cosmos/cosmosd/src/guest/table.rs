@@ -88,6 +88,7 @@ impl Table {
             name: format!("pool {uuid}"),
             uuid,
             memory_mib: shape.memory_mib,
+            vcpus: 1,
             image_sha256: shape.image_sha256.clone(),
             vifs: Vec::new(),
             nics: Vec::new(),
@@ -236,6 +237,13 @@ impl Table {
         self.lock().memory_used_mib().saturating_sub(pool)
     }
 
+    /// VCPUs of all guests but the pool's.
+    pub fn vcpus_used(&self) -> u64 {
+        let all = self.all();
+        let listed = all.iter().filter(|guest| guest.state().is_listed());
+        listed.map(|guest| u64::from(guest.domain.vcpus)).sum()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -248,6 +256,7 @@ fn domain_of(spec: &Spec, domid: u16, handle: Uuid) -> Domain {
         handle,
         name: spec.name.to_string(),
         memory_mib: spec.memory_mib.get(),
+        vcpus: spec.vcpus.get(),
         image_sha256: spec.image_sha256.clone(),
         vifs: spec.vifs.clone(),
         nics: spec.nics.clone(),

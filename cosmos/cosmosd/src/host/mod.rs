@@ -51,6 +51,7 @@ pub struct Domain {
     pub handle: Uuid,
     pub name: String,
     pub memory_mib: u32,
+    pub vcpus: u8,
     /// SHA-256 of what it runs.
     pub image_sha256: String,
     pub vifs: Vec<Vif>,
@@ -134,6 +135,11 @@ pub trait Host: Send + Sync {
     /// The domain id to begin with, and whether another's domain has one.
     fn domids(&self) -> (u16, IsUsed) {
         (1, Box::new(|_| false))
+    }
+
+    /// VCPUs that a guest may have at most.
+    fn max_vcpus(&self) -> u8 {
+        1
     }
 
     /// Domains that `spawn` builds at a time; more would make each slower.

@@ -247,8 +247,11 @@ fn pin(pid: i32, processor: Option<u16>) -> Result<()> {
         Some(one) => set.set(one.into()),
         None => (0..count.min(CpuSet::MAX_CPU)).for_each(|one| set.set(one)),
     }
-    sched_setaffinity(Pid::from_raw(pid), &set)
-        .map_err(|e| Error::internal(format!("process {pid}"), e))
+    let place = |e: io::Error| Error::internal(format!("process {pid}"), e);
+    for thread in procfs::threads(pid).map_err(place)? {
+        sched_setaffinity(Pid::from_raw(thread), &set).map_err(|e| place(e.into()))?;
+    }
+    Ok(())
 }
 
 /// Bounds what a guest can do before it confines itself.
@@ -315,7 +318,7 @@ fn inherit(
     }
     let line = json!({
         "domid": domain.domid, "uid": first_uid + u32::from(domain.domid),
-        "memory_mib": domain.memory_mib, "seed": seed, "store": store, "vifs": vifs,
+        "memory_mib": domain.memory_mib, "vcpus": domain.vcpus, "seed": seed, "store": store, "vifs": vifs,
         "root": fds.add(root), "plug": {"guest": PLUG_FDS[0], "toolstack": PLUG_FDS[1]},
     });
     (fds, format!("{line}\n"))
@@ -328,6 +331,10 @@ impl Host for ProcessHost {
 
     fn engine_sha256(&self) -> Result<Option<String>> {
         self.engine.sha256().map(Some)
+    }
+
+    fn max_vcpus(&self) -> u8 {
+        cosmos_proto::MAX_VCPUS
     }
 
     /// A process guest never runs bytes from Glance: the image only names the installed engine.

@@ -21,6 +21,13 @@ pub fn stat(pid: i32) -> io::Result<Stat> {
     parse(&text).ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat: not understood")))
 }
 
+/// The threads of a process.
+pub fn threads(pid: i32) -> io::Result<Vec<i32>> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))?;
+    let number = |task: io::Result<fs::DirEntry>| task.ok()?.file_name().to_str()?.parse().ok();
+    Ok(tasks.filter_map(number).collect())
+}
+
 /// This boot of the kernel, so that a pid of an earlier one is not mistaken.
 pub fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
@@ -69,6 +76,11 @@ mod tests {
     fn this_process() {
         let stat = stat(std::process::id() as i32).unwrap();
         assert!(stat.start_ticks > 0);
+        assert!(
+            threads(std::process::id() as i32)
+                .unwrap()
+                .contains(&(std::process::id() as i32))
+        );
         assert_eq!(boot_id().unwrap().len(), 36);
     }
 }

@@ -34,6 +34,7 @@ impl Maker {
     /// Creates a guest of which something is noted before it is on disk.
     pub fn make(&self, spec: &Spec, note: impl FnOnce(&Guest)) -> Result<Created> {
         check_spec(spec)?;
+        check_vcpus(&self.site, spec)?;
         let deadline = Instant::now() + spec.timeout_ms.duration();
         let _creating = self.pool.note_creation();
         let (guest, pooled) = replace::admit_or_replace(&self.site, spec)?;
@@ -59,7 +60,7 @@ impl Maker {
         match result {
             Ok(()) => {
                 relink::publish(&self.site, guest);
-                if spec.kernel.is_none() {
+                if spec.kernel.is_none() && spec.vcpus.get() == 1 {
                     self.pool.note_shape(Shape::for_spec(spec));
                 }
                 let (domid, ms) = (guest.domain.domid, steps.total_ms());
@@ -132,6 +133,15 @@ impl Maker {
         steps.end("record");
         Ok(())
     }
+}
+
+fn check_vcpus(site: &Site, spec: &Spec) -> Result<()> {
+    let (asked, most) = (spec.vcpus.get(), site.host.max_vcpus());
+    if asked <= most {
+        return Ok(());
+    }
+    let message = format!("vcpus: a guest of this host kind has at most {most}, got {asked}");
+    Err(Error::new(Code::Unsupported, message))
 }
 
 /// Another request may have ended the guest, all that is its, before its maker owned it.
@@ -318,6 +328,18 @@ mod tests {
         let position = |step: &&str| calls.iter().position(|c| c == step).unwrap();
         let steps = STEPS.iter().map(position);
         assert!(steps.is_sorted(), "{calls:?}");
+    }
+
+    #[test]
+    fn more_vcpus_than_a_guest_of_the_host_may_have_are_refused_before_anything_is_made() {
+        let world = World::new();
+        let mut many = spec(1);
+        many.vcpus = good(2);
+        let error = world.create(&many).unwrap_err();
+        assert_eq!(error.code, Code::Unsupported);
+        let words = "vcpus: a guest of this host kind has at most 1, got 2";
+        assert_eq!(error.message, words);
+        assert_eq!(world.remains(), Vec::<String>::new());
     }
 
     #[test]

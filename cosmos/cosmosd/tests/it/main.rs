@@ -13,4 +13,5 @@ mod offload;
 mod plug;
 mod spoof;
 mod store;
+mod vcpus;
 mod vifs;

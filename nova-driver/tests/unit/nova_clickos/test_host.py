@@ -7,6 +7,7 @@ from nova import objects
 from oslo_utils import timeutils
 
 from nova_clickos import exception
+from nova_clickos import host
 from tests.unit.nova_clickos import base
 
 
@@ -72,10 +73,35 @@ class HostTest(base.DriverTestCase):
              'step_size': 1, 'allocation_ratio': 1.0},
             inventory['CUSTOM_CLICKOS_GUEST'])
         self.assertEqual(
-            {'total': 2, 'reserved': 0, 'min_unit': 1, 'max_unit': 1,
+            {'total': 2, 'reserved': 0, 'min_unit': 1, 'max_unit': 2,
              'step_size': 1, 'allocation_ratio': 8.0}, inventory['VCPU'])
         self.assertEqual(2048, inventory['MEMORY_MB']['total'])
         self.assertEqual(256, inventory['DISK_GB']['total'])
+
+    def test_flavors_with_more_vcpus_than_a_guest_may_have_do_not_fit(self):
+        for kind, most in (('process', 2), ('xen', 1)):
+            self.cosmosd.host_kind = kind
+            tree = provider_tree.ProviderTree()
+            tree.new_root('compute1', base.UUID)
+            self.driver.update_provider_tree(tree, 'compute1')
+            vcpus = tree.data('compute1').inventory['VCPU']
+            self.assertEqual((2, most), (vcpus['total'], vcpus['max_unit']))
+
+    def test_a_guest_gets_the_vcpus_of_its_flavor(self):
+        for kind, wanted, given in (('process', 1, 1), ('process', 2, 2),
+                                    ('process', 99, 8), ('xen', 2, 1)):
+            self.cosmosd.host_kind = kind
+            self.spawn(base.instance(flavor=base.flavor(8, vcpus=wanted)))
+            self.assertEqual(given, self.cosmosd.guests[base.UUID]['vcpus'])
+            found = self.driver.get_available_resource('compute1')
+            self.assertEqual(given, found['vcpus_used'])
+            args = [args for verb, args in self.cosmosd.requests
+                    if verb == 'create'][-1]
+            self.assertEqual(given > 1, 'vcpus' in args)
+
+    def test_an_earlier_cosmosd_knows_no_vcpus(self):
+        info = {'cpus': 2, 'guests': 1}
+        self.assertEqual(1, host.max_vcpus(info))
 
     def test_an_image_can_ask_for_a_kind_of_host(self):
         tree = provider_tree.ProviderTree()

@@ -102,6 +102,11 @@ class MoveTest(TestCase):
         self.target.arrived(self.server)
         self.assertIn(base.UUID, self.other.guests)
 
+    def test_a_guest_keeps_its_vcpus(self):
+        self.server.flavor = base.flavor(8, vcpus=2)
+        self.prepare()
+        self.assertEqual(2, self.other.guests[base.UUID]['vcpus'])
+
     def test_what_was_learned_comes_last(self):
         self.move(self.prepare())
         writes = [pair[0] for verb, args in self.other.requests

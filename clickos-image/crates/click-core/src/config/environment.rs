@@ -307,6 +307,8 @@ pub struct Limits {
     pub console_lines_per_s: u32,
     /// Bytes of memory that an installation leaves free; 0 does not look for them.
     pub reserve_bytes: usize,
+    /// Threads that elements may have copies on.
+    pub threads: usize,
 }
 
 impl Limits {
@@ -333,6 +335,7 @@ impl Default for Limits {
             batch: 32,
             console_lines_per_s: 1000,
             reserve_bytes: 0,
+            threads: 1,
         }
     }
 }

@@ -16,6 +16,8 @@ pub enum Call {
     Read(String, String),
     /// Writes: all of them or, on an error, none.
     Write(Vec<(String, Vec<u8>)>),
+    /// Whether writes would be made now; none is.
+    Check(Vec<(String, Vec<u8>)>),
     /// What the handler of this name is.
     Info(String),
 }
@@ -25,7 +27,7 @@ pub enum Call {
 pub enum Answer {
     /// What was read.
     Text(String),
-    /// The writes took place.
+    /// The writes took place, or would.
     Written,
     /// The handler.
     Info(HandlerInfo),
@@ -49,6 +51,9 @@ pub trait Threads {
     fn call(&self, thread: usize, call: Call, serve: &mut dyn FnMut(Call) -> Answered) -> Answered;
 }
 
+/// All threads, and the number of the one that runs an element.
+pub(crate) type Home = (Rc<dyn Threads>, usize);
+
 impl Engine {
     /// The number of the thread that runs an element.
     pub(crate) fn home_thread(&self, index: usize) -> String {
@@ -57,7 +62,7 @@ impl Engine {
     }
 
     /// The thread that has the element of a handler's full name, if that is another one.
-    pub(crate) fn thread_of(&self, handler: &str) -> Option<(Rc<dyn Threads>, usize)> {
+    pub(crate) fn thread_of(&self, handler: &str) -> Option<Home> {
         let threads = self.threads.as_ref()?;
         let own = threads.own()?;
         let (element, _) = handler.rsplit_once('.')?;
@@ -80,42 +85,55 @@ impl Engine {
         }))
     }
 
-    /// Writes that belong to one other thread go there. Those of several threads could not be all or none.
+    /// The other thread that has the elements of all these handlers; none if they are this thread's.
+    ///
+    /// # Errors
+    /// Writes of several threads could not be all or none.
+    pub(crate) fn thread_of_all<'n>(
+        &self,
+        handlers: impl Iterator<Item = &'n str>,
+    ) -> Result<Option<Home>, HandlerError> {
+        if self.threads.is_none() {
+            return Ok(None);
+        }
+        let mut handlers = handlers;
+        let Some(first) = handlers.next() else {
+            return Ok(None);
+        };
+        let found = self.thread_of(first);
+        let home = found.as_ref().map(|(_, home)| *home);
+        let is_other = |name: &&str| self.thread_of(name).map(|(_, home)| home) != home;
+        match handlers.find(is_other) {
+            Some(other) => Err(of_several(if home.is_none() { first } else { other })),
+            None => Ok(found),
+        }
+    }
+
+    /// Writes that belong to one other thread go there.
     pub(crate) fn write_elsewhere(
         &mut self,
         writes: &[(&str, &[u8])],
     ) -> Option<Result<(), HandlerError>> {
-        let mut threads = None;
-        let homes: Vec<Option<usize>> = writes
-            .iter()
-            .map(|(name, _)| {
-                let (all, home) = self.thread_of(name)?;
-                threads = Some(all);
-                Some(home)
-            })
-            .collect();
-        let threads = threads?;
-        let [Some(home), rest @ ..] = homes.as_slice() else {
-            return Some(Err(of_several(writes[0].0)));
+        let (threads, home) = match self.thread_of_all(writes.iter().map(|(name, _)| *name)) {
+            Ok(found) => found?,
+            Err(error) => return Some(Err(error)),
         };
-        if let Some(at) = rest.iter().position(|other| *other != Some(*home)) {
-            return Some(Err(of_several(writes[at + 1].0)));
-        }
         let owned = writes.iter().map(|(n, v)| (n.to_string(), v.to_vec()));
         let call = Call::Write(owned.collect());
-        let answer = threads.call(*home, call, &mut |call| self.answer(call));
+        let answer = threads.call(home, call, &mut |call| self.answer(call));
         Some(answer.map(|_| ()))
     }
 
     /// Makes a call of another thread.
     pub(crate) fn answer(&mut self, call: Call) -> Answered {
         match call {
-            Call::Read(name, param) => self.read(&name, &param).map(Answer::Text),
+            Call::Read(name, param) => self.read_one(&name, &param).map(Answer::Text),
             Call::Info(name) => self.info(&name).map(Answer::Info),
             Call::Write(writes) => {
                 let writes: Vec<_> = writes.iter().map(|(n, v)| (n.as_str(), &**v)).collect();
-                self.write(&writes).map(|()| Answer::Written)
+                self.write_one(&writes).map(|()| Answer::Written)
             }
+            Call::Check(writes) => self.check_own(&writes).map(|()| Answer::Written),
         }
     }
 }

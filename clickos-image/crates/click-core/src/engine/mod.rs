@@ -3,6 +3,8 @@
 pub mod apart;
 pub mod class;
 pub mod context;
+#[cfg(feature = "threads")]
+mod copied;
 pub mod element;
 #[cfg(feature = "threads")]
 pub mod elsewhere;
@@ -140,6 +142,9 @@ pub struct Plan {
     pub classes: Vec<&'static Class>,
     /// All classes there are.
     pub class_names: Vec<&'static str>,
+    /// Elements that have copies on other threads.
+    #[cfg(feature = "threads")]
+    pub copies: crate::copies::Copies,
 }
 
 pub struct Engine {

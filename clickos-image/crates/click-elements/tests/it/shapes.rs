@@ -59,7 +59,7 @@ fn shapes() -> Vec<Shape> {
         shape("0/0", "a/a", "x/x", "
             ARPTable AnnotationInfo ClickyInfo DevirtualizeInfo FlowInfo HandlerTask IPFieldInfo
             IPNameInfo IPRewriterPatterns Message NullTask QuitWatcher RandomSeed RoundRobinIPMapper
-            SourceIPHashMapper SpinlockInfo StaticThreadSched
+            SourceIPHashMapper SpinlockInfo StaticThreadSched FlowThreadSched
         "),
         shape("0/1", "a/a", "x/x", "
             EtherPauseSource FromIPSummaryDump FromTcpdump InfiniteSource RandomSource RatedSource
@@ -140,7 +140,7 @@ fn shapes() -> Vec<Shape> {
             CoDel DelayShaper PullNull
         "),
         shape("1/1-", "h/h", "x/x", "
-            HashSwitch ICMPRewriter RandomSwitch RoundRobinSwitch StrideSwitch Tee
+            FlowHashSwitch HashSwitch ICMPRewriter RandomSwitch RoundRobinSwitch StrideSwitch Tee
         "),
         shape("1/1-", "l/lh", "x/x", "
             PullTee

@@ -3,6 +3,7 @@
 #![cfg(test)]
 mod conformance;
 mod control;
+mod flow_threads;
 mod interfaces;
 mod program;
 mod stopping;

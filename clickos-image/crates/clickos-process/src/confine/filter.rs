@@ -3,7 +3,7 @@
 use super::at;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, apply_filter,
+    SeccompRule, apply_filter, apply_filter_all_threads,
 };
 use std::collections::BTreeMap;
 
@@ -39,14 +39,22 @@ const CALLS: [libc::c_long; 23] = [
     libc::SYS_exit_group,
 ];
 
-/// Installs the filter for good.
-pub(super) fn install() -> Result<(), String> {
-    let program = at("system call filter", program())?;
-    at("system call filter", apply_filter(&program))
+/// Installs the filter for good, for all threads.
+pub(super) fn install(helpers: usize) -> Result<(), String> {
+    let program = at("system call filter", program(helpers))?;
+    let applied = match helpers {
+        0 => apply_filter(&program),
+        _ => apply_filter_all_threads(&program),
+    };
+    at("system call filter", applied)
 }
 
-fn program() -> Result<BpfProgram, seccompiler::BackendError> {
+fn program(helpers: usize) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = CALLS.map(|call| (call, Vec::new())).into();
+    if helpers > 0 {
+        // Each configuration has its own, by which its threads wake each other.
+        rules.insert(libc::SYS_eventfd2, Vec::new());
+    }
     rules.insert(libc::SYS_mmap, vec![memory_for_data()?, rings()?]);
     rules.insert(libc::SYS_tgkill, vec![own_abort()?]);
     rules.insert(libc::SYS_fcntl, vec![is_open()?, seals()?]);

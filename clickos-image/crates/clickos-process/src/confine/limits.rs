@@ -2,7 +2,7 @@
 //! Resource limits.
 #![allow(unsafe_code)]
 
-use super::at;
+use super::{STACK, at};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Most bytes of the console, unless the parent process set a lower limit.
@@ -14,6 +14,11 @@ const LARGE_BLOCK_BYTES: i32 = 128 << 10;
 /// Descriptors that vifs may bring later: four each, and those of a message that is refused.
 const PLUGGED_DESCRIPTORS: u64 = 4 * 16 + 8;
 
+/// Descriptors of a helper: one while it waits, of a configuration and of the one that replaces it, and room between.
+const HELPER_DESCRIPTORS: u64 = 4;
+/// Address space of a helper besides its stack.
+const HELPER_BYTES: u64 = 64 << 10;
+
 /// Limits that were measured while /proc was still there.
 pub(super) struct Limits {
     address_space: u64,
@@ -21,23 +26,28 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Allows `heap_bytes` beyond what is mapped now, the descriptors that are open now, and those
-    /// of vifs to come.
-    pub(super) fn measure(heap_bytes: u64) -> Result<Self, String> {
+    /// Allows `heap_bytes` and the stacks of helpers beyond what is mapped now, the descriptors that are open now, and
+    /// those of vifs to come.
+    pub(super) fn measure(heap_bytes: u64, helpers: usize) -> Result<Self, String> {
+        let (helpers, of_one) = (helpers as u64, STACK as u64 + HELPER_BYTES);
+        // thread 0 waits as its helpers do
+        let waiting = match helpers {
+            0 => 0,
+            helpers => (helpers + 1) * HELPER_DESCRIPTORS,
+        };
         let mapped = at("/proc/self/statm", mapped_bytes())?;
         let open = at("/proc/self/fd", highest_descriptor())? + 1;
-        let descriptors = open + PLUGGED_DESCRIPTORS;
+        let descriptors = open + PLUGGED_DESCRIPTORS + waiting;
         Ok(Self {
-            address_space: mapped.saturating_add(heap_bytes),
+            address_space: mapped
+                .saturating_add(heap_bytes)
+                .saturating_add(helpers * of_one),
             descriptors,
         })
     }
 
     pub(super) fn apply(&self) -> Result<(), String> {
         let console = getrlimit(Resource::Fsize).maximum.unwrap_or(u64::MAX);
-        ignore_full_console();
-        forbid_backtraces();
-        keep_large_blocks_apart();
         for (resource, name, most) in [
             (Resource::As, "RLIMIT_AS", self.address_space),
             // poll(2) takes as many descriptors as may be open.
@@ -53,6 +63,16 @@ impl Limits {
             at(name, setrlimit(resource, limit))?;
         }
         Ok(())
+    }
+}
+
+/// Settles what only a process of one thread can.
+pub(super) fn settle(helpers: usize) {
+    ignore_full_console();
+    forbid_backtraces();
+    keep_large_blocks_apart();
+    if helpers > 0 {
+        share_one_heap();
     }
 }
 
@@ -85,6 +105,14 @@ fn keep_large_blocks_apart() {
     // SAFETY: no other thread runs that could allocate at the same time. A number that is refused
     // changes nothing.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES) };
+}
+
+/// Else glibc reserves 64 MiB of address space for each thread, and grows into them by mprotect(2), which the filter
+/// forbids.
+fn share_one_heap() {
+    // SAFETY: no other thread runs that could allocate at the same time. A number that is refused
+    // changes nothing.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
 /// A backtrace reads the program's own file, which would end a confined process by the filter

@@ -18,20 +18,32 @@ pub struct Confinement {
     pub root: OwnedFd,
     /// Bytes the process may allocate beyond what is mapped now.
     pub heap_bytes: u64,
+    /// Threads besides this one.
+    pub helpers: usize,
 }
 
-/// Confines the calling process, which must have one thread. On an error it must end: it may be
-/// confined in part.
+/// Bytes of a helper's stack, as of the first thread's.
+pub const STACK: usize = 8 << 20;
+
+/// Confines the calling process, which must have one thread. `start` starts the helpers, which have all privileges
+/// but for the filter given up then, and waits until they run. On an error the process must end: it may be confined
+/// in part.
 ///
 /// # Errors
 /// The step that failed and why; a process that is not root fails at the first.
-pub fn enter(confinement: Confinement) -> Result<(), String> {
-    let limits = limits::Limits::measure(confinement.heap_bytes)?;
+pub fn enter<T>(
+    confinement: Confinement,
+    start: impl FnOnce() -> Result<T, String>,
+) -> Result<T, String> {
+    let helpers = confinement.helpers;
+    let limits = limits::Limits::measure(confinement.heap_bytes, helpers)?;
     namespaces::leave_all()?;
     namespaces::change_root(confinement.root)?;
     privileges::drop_all(confinement.uid)?;
+    limits::settle(helpers);
+    let started = start()?;
     limits.apply()?;
-    filter::install()
+    filter::install(helpers).map(|()| started)
 }
 
 /// Names the step an error belongs to.

@@ -8,4 +8,5 @@ mod instructions;
 mod lost_store;
 mod pressure;
 mod store;
+mod vcpus;
 mod versions;

@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `StaticThreadSched(ELEMENT THREAD, ...)`: the task of ELEMENT, or the tasks of all elements in a compound of that name,
-//! run on THREAD; -1 is any, which is 0. `click -j N` has the threads 0 to N - 1, a guest as many as processors; other
+//! run on THREAD; -1 is any, which is 0. `click -j N` has the threads 0 to N - 1, a process guest as many as VCPUs, a Xen guest one; other
 //! numbers get a warning. The last binding of an element counts, and those in a compound come after those around it.
 //!
 //! A task takes all elements with it that it reaches without a queue (`Queue`, `SimpleQueue`, `QuickNoteQueue` and their
@@ -16,7 +16,7 @@
 //! None of its own.
 //! # Differences from Click
 //! Two tasks with elements in common cannot run on two threads: that is an error, and a queue between them the remedy.
-//! `home_thread` of an element cannot be written. On several threads the router is not replaced (`hotconfig`), `timewarp`
+//! `home_thread` of an element cannot be written. On several threads `click` does not replace the router (`hotconfig`), `timewarp`
 //! is not written, and `QuitWatcher` belongs to the elements that it names.
 //! # Example
 //! `FromDevice(0) -> Queue -> out :: ToDevice(1); StaticThreadSched(out 1);`

@@ -132,8 +132,18 @@ impl Guest {
 
     /// As [`Self::start`], with these ports.
     pub fn start_with(host: &mut Host, domid: u16, ports: Vec<Port>) -> Self {
+        Self::start_as(host, domid, ports, |_| {})
+    }
+
+    /// As [`Self::start_with`], with a changed argument line.
+    pub fn start_as(
+        host: &mut Host,
+        domid: u16,
+        ports: Vec<Port>,
+        change: impl Fn(&mut serde_json::Value),
+    ) -> Self {
         host.make_domain(domid);
-        let (mut child, mut argument, line) = Self::spawn(host, domid, &ports, |_| {});
+        let (mut child, mut argument, line) = Self::spawn(host, domid, &ports, change);
         let plug = toolstack_end(&child);
         argument.write_all(format!("{line}\n").as_bytes()).unwrap();
         drop(argument);

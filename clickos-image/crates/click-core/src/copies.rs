@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Copies of elements for other threads, and what brings each flow to one of them (`FlowThreadSched`).
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use click_lang::{Errors, Flat, FlatConnection, FlatElement, Limits, SourcePos, sort, text};
+
+/// The class of elements that ask for copies, and the one that they become.
+const ASKING: &str = "FlowThreadSched";
+const BINDING: &str = "StaticThreadSched";
+/// Classes of queues, of which other threads can push to the same one.
+const QUEUES: [&str; 4] = ["Queue", "SimpleQueue", "QuickNoteQueue", "ThreadSafeQueue"];
+/// Elements of a configuration that may have copies.
+const MOST: usize = 64;
+/// Bytes that a copied element takes in the flat configuration, besides its texts.
+const ELEMENT_BYTES: usize = 256;
+/// The step that an error about memory names.
+const COPYING: &str = "copying elements for all threads";
+/// Packets of each queue to a copy, and from it.
+const CAPACITY: &str = "1024";
+
+/// The elements that have copies on all threads.
+#[derive(Debug, Default)]
+pub struct Copies {
+    /// Full names of elements and of compound elements.
+    names: Vec<String>,
+    threads: usize,
+}
+
+impl Copies {
+    /// True if no element has copies.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// How many threads have a copy.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The rest of an element's full name, if the element has copies, and the name before that.
+    fn split<'a>(&'a self, element: &'a str) -> Option<(&'a str, &'a str)> {
+        let split = |name: &'a String| Some((&**name, inside(element, name)?));
+        self.names.iter().find_map(split)
+    }
+
+    /// True for the element itself, not for its copies.
+    pub fn has(&self, element: &str) -> bool {
+        self.split(element).is_some()
+    }
+
+    /// The name on a thread of an element that has copies.
+    pub fn name_on(&self, thread: usize, element: &str) -> Option<String> {
+        let (name, rest) = self.split(element)?;
+        Some(match thread {
+            0 => element.to_string(),
+            thread => format!("{name}@{thread}{rest}"),
+        })
+    }
+
+    /// The element that `element` stands for, if that is thread 0's copy alone.
+    pub fn on_first(&self, element: &str) -> Option<String> {
+        let of = |name: &String| {
+            let rest = inside(element, &format!("{name}@0"))?;
+            Some(format!("{name}{rest}"))
+        };
+        self.names.iter().find_map(of)
+    }
+
+    /// True for copies, and for what leads to them: nothing that the configuration declares.
+    pub fn made(&self, element: &str) -> bool {
+        let is_copy = |name: &String| {
+            let rest = element.strip_prefix(name.as_str())?.strip_prefix('@')?;
+            let (number, _) = rest.split_once('/').unwrap_or((rest, ""));
+            number.parse::<usize>().ok()
+        };
+        let copies = self.names.iter().filter_map(is_copy);
+        copies.into_iter().any(|number| number < self.threads)
+    }
+}
+
+/// The rest of `element` after the name of a compound element, or nothing for the element itself.
+fn inside<'a>(element: &'a str, name: &str) -> Option<&'a str> {
+    let rest = element.strip_prefix(name)?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+/// Copies the elements that `FlowThreadSched` names. What is wrong is added to `errors`.
+pub fn copy(flat: &mut Flat, threads: usize, limits: &Limits, errors: &mut Errors) -> Copies {
+    let mut copies = Copies {
+        names: Vec::new(),
+        threads,
+    };
+    for index in 0..flat.elements.len() {
+        let asking = &flat.elements[index];
+        if *asking.class != *ASKING {
+            continue;
+        }
+        let (place, around) = (asking.place, asking.name.rsplit_once('/'));
+        let asked = text::split_args(&asking.config);
+        if copies.names.len() + asked.len() > MOST {
+            let message = format!("ELEMENT: more than {MOST} elements with copies");
+            errors.add(place, message);
+            return Copies::default();
+        }
+        let full = |name: &String| match around {
+            Some((outer, _)) => format!("{outer}/{name}"),
+            None => name.clone(),
+        };
+        let names: Vec<String> = asked.iter().map(full).collect();
+        let bound = asked.iter().flat_map(|name| {
+            let others = (1..threads).map(move |thread| format!("{name}@{thread} {thread}"));
+            core::iter::once(format!("{name} 0")).chain(others)
+        });
+        let bound: Vec<String> = bound.collect();
+        let asking = &mut flat.elements[index];
+        asking.class = BINDING.into();
+        asking.config = bound.join(", ");
+        copies.names.extend(names.iter().cloned());
+        for name in names {
+            let is_own = |e: &&FlatElement| inside(&e.name, &name).is_some();
+            let own = flat.elements.iter().filter(is_own);
+            let bytes: usize = own
+                .map(|e| ELEMENT_BYTES + e.name.len() + e.config.len())
+                .sum();
+            if !errors.plan(bytes.saturating_mul(threads), limits, place, COPYING) {
+                return Copies::default();
+            }
+            let copying = Copying {
+                flat: &mut *flat,
+                name,
+                threads,
+                place,
+                limits,
+            };
+            if let Err(message) = copying.run(&copies) {
+                errors.add(place, message);
+                return Copies::default();
+            }
+        }
+    }
+    sort::by_key(&mut flat.connections, |c| (c.from, c.to, c.place));
+    flat.connections.dedup_by_key(|c| (c.from, c.to));
+    copies
+}
+
+/// The copies of one element.
+struct Copying<'a> {
+    flat: &'a mut Flat,
+    name: String,
+    threads: usize,
+    place: SourcePos,
+    limits: &'a Limits,
+}
+
+impl Copying<'_> {
+    fn run(mut self, all: &Copies) -> Result<(), String> {
+        let name = self.name.clone();
+        let is_inside = |e: &FlatElement| inside(&e.name, &name).is_some();
+        let elements = &self.flat.elements;
+        let own: Vec<usize> = (0..elements.len())
+            .filter(|n| is_inside(&elements[*n]))
+            .collect();
+        if own.is_empty() {
+            return Err(format!("ELEMENT: there is no element \"{name}\""));
+        }
+        let twice = all
+            .names
+            .iter()
+            .filter(|other| inside(&name, other).is_some() || inside(other, &name).is_some());
+        if twice.count() > 1 {
+            return Err(format!("ELEMENT: \"{name}\" is named twice"));
+        }
+        let asks = |n: &usize| [ASKING, BINDING].contains(&&*elements[*n].class);
+        if let Some(asks) = own.iter().copied().find(asks) {
+            let inner = &elements[asks].name;
+            return Err(format!(
+                "ELEMENT: \"{name}\" contains {inner}, which binds threads itself"
+            ));
+        }
+        let maps = self.copy_elements(&own)?;
+        self.copy_connections(&own, &maps)?;
+        self.check_names()
+    }
+
+    fn add(&mut self, name: String, class: &str, config: &str) -> Result<usize, String> {
+        let limit = self.limits.elements;
+        if self.flat.elements.len() >= limit {
+            return Err(format!(
+                "ELEMENT: more than {limit} elements with the copies of {}",
+                self.name
+            ));
+        }
+        self.flat.elements.push(FlatElement {
+            name,
+            class: class.into(),
+            config: config.to_string(),
+            place: self.place,
+        });
+        Ok(self.flat.elements.len() - 1)
+    }
+
+    /// The numbers of all copies, by thread and by the place in `own`.
+    fn copy_elements(&mut self, own: &[usize]) -> Result<Vec<Vec<usize>>, String> {
+        let mut maps = vec![own.to_vec()];
+        for thread in 1..self.threads {
+            let mut map = Vec::with_capacity(own.len());
+            for original in own {
+                let FlatElement {
+                    name,
+                    class,
+                    config,
+                    place,
+                } = self.flat.elements[*original].clone();
+                let rest = inside(&name, &self.name).unwrap_or_default();
+                let copy = self.add(format!("{}@{thread}{rest}", self.name), "", &config)?;
+                self.flat.elements[copy].class = Rc::clone(&class);
+                self.flat.elements[copy].place = place;
+                map.push(copy);
+            }
+            maps.push(map);
+        }
+        Ok(maps)
+    }
+
+    fn link(
+        &mut self,
+        from: (usize, usize),
+        to: (usize, usize),
+        place: SourcePos,
+    ) -> Result<(), String> {
+        let limit = self.limits.connections;
+        if self.flat.connections.len() >= limit {
+            return Err(format!(
+                "ELEMENT: more than {limit} connections with the copies of {}",
+                self.name
+            ));
+        }
+        self.flat
+            .connections
+            .push(FlatConnection { from, to, place });
+        Ok(())
+    }
+
+    fn copy_connections(&mut self, own: &[usize], maps: &[Vec<usize>]) -> Result<(), String> {
+        let place_of = |element: usize| own.binary_search(&element).ok();
+        let mut entries: Vec<((usize, usize), usize)> = Vec::new();
+        for at in 0..self.flat.connections.len() {
+            let c = self.flat.connections[at].clone();
+            match (place_of(c.from.0), place_of(c.to.0)) {
+                (Some(from), Some(to)) => {
+                    for map in &maps[1..] {
+                        self.link((map[from], c.from.1), (map[to], c.to.1), c.place)?;
+                    }
+                }
+                (Some(from), None) => {
+                    for (thread, map) in maps.iter().enumerate().skip(1) {
+                        let to = self.way_back(thread, at, c.to)?;
+                        self.link((map[from], c.from.1), to, c.place)?;
+                    }
+                }
+                (None, Some(to)) => {
+                    let known = entries.iter().find(|(entry, _)| *entry == c.to);
+                    let switch = match known.map(|(_, switch)| *switch) {
+                        Some(switch) => switch,
+                        None => {
+                            let to = (to, c.to.1);
+                            let switch = self.entrance(entries.len(), maps, to, c.place)?;
+                            entries.push((c.to, switch));
+                            switch
+                        }
+                    };
+                    self.flat.connections[at].to = (switch, 0);
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what distributes the packets for one input of all copies; returns the switch.
+    fn entrance(
+        &mut self,
+        number: usize,
+        maps: &[Vec<usize>],
+        (to, input): (usize, usize),
+        place: SourcePos,
+    ) -> Result<usize, String> {
+        let name = self.name.clone();
+        let switch = self.add(
+            format!("{name}@0/FlowHashSwitch@in{number}"),
+            "FlowHashSwitch",
+            "",
+        )?;
+        self.link((switch, 0), (maps[0][to], input), place)?;
+        for (thread, map) in maps.iter().enumerate().skip(1) {
+            let queue = self.add(
+                format!("{name}@{thread}/Queue@in{number}"),
+                "Queue",
+                CAPACITY,
+            )?;
+            let unqueue = self.add(
+                format!("{name}@{thread}/Unqueue@in{number}"),
+                "Unqueue",
+                "32",
+            )?;
+            self.link((switch, thread), (queue, 0), place)?;
+            self.link((queue, 0), (unqueue, 0), place)?;
+            self.link((unqueue, 0), (map[to], input), place)?;
+        }
+        Ok(switch)
+    }
+
+    /// Where a copy sends what leaves: to the queue behind it, or to one of its own whose packets go there.
+    fn way_back(
+        &mut self,
+        thread: usize,
+        number: usize,
+        to: (usize, usize),
+    ) -> Result<(usize, usize), String> {
+        if QUEUES.contains(&&*self.flat.elements[to.0].class) {
+            return Ok(to);
+        }
+        let (name, place) = (self.name.clone(), self.place);
+        let queue = self.add(
+            format!("{name}@0/Queue@out{number}_{thread}"),
+            "Queue",
+            CAPACITY,
+        )?;
+        let unqueue = self.add(
+            format!("{name}@0/Unqueue@out{number}_{thread}"),
+            "Unqueue",
+            "32",
+        )?;
+        self.link((queue, 0), (unqueue, 0), place)?;
+        self.link((unqueue, 0), to, place)?;
+        Ok((queue, 0))
+    }
+
+    /// The names of copies must be free.
+    fn check_names(&self) -> Result<(), String> {
+        let mut names = BTreeSet::new();
+        let twice = self.flat.elements.iter().find(|e| !names.insert(&*e.name));
+        match twice {
+            Some(e) => Err(format!("ELEMENT: {} is the name of a copy", e.name)),
+            None => Ok(()),
+        }
+    }
+}

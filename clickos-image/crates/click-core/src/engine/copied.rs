@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Handlers of elements that have copies on all threads: a name stands for all copies.
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::engine::Engine;
+use crate::engine::elsewhere::{Answered, Call};
+use crate::error::HandlerError;
+
+/// Writes of handlers, with owned names.
+type Writes = Vec<(String, Vec<u8>)>;
+
+impl Engine {
+    /// The handler's name on a thread, if its element has copies.
+    fn on_thread(&self, thread: usize, handler: &str) -> Option<String> {
+        let (element, name) = handler.rsplit_once('.')?;
+        let element = self.plan.copies.name_on(thread, element)?;
+        Some(format!("{element}.{name}"))
+    }
+
+    /// The name of a handler of thread 0's copy, if it is called by that.
+    fn of_first<'a>(&self, handler: &'a str) -> Cow<'a, str> {
+        let first = || {
+            let (element, name) = handler.rsplit_once('.')?;
+            let has_it = self.slots.iter().any(|slot| slot.name == element);
+            let element = self.plan.copies.on_first(element).filter(|_| !has_it)?;
+            Some(format!("{element}.{name}"))
+        };
+        first().map_or(Cow::Borrowed(handler), Cow::Owned)
+    }
+
+    /// Reads a handler of all copies.
+    pub(crate) fn read_copies(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
+        if self.plan.copies.is_empty() {
+            return self.read_one(name, param);
+        }
+        let is_value = match (self.on_thread(0, name), self.answers_for_class(name)) {
+            (Some(_), Some(is_value)) => is_value,
+            _ => {
+                let name = self.of_first(name);
+                return self.read_one(&name, param);
+            }
+        };
+        let mut texts = Vec::new();
+        for thread in 0..self.plan.copies.threads() {
+            let Some(name) = self.on_thread(thread, name) else {
+                break;
+            };
+            texts.push(self.read_one(&name, param)?);
+        }
+        Ok(joined(texts, is_value))
+    }
+
+    /// Writes handlers, those of elements with copies for all copies.
+    pub(crate) fn write_copies(&mut self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
+        let copied = |(name, _): &(&str, &[u8])| self.on_thread(0, name).is_some();
+        if self.plan.copies.is_empty() {
+            return self.write_one(writes);
+        }
+        let mut calls: Vec<Writes> = Vec::new();
+        let own = writes
+            .iter()
+            .map(|(n, v)| (self.of_first(n).into_owned(), v.to_vec()));
+        calls.push(own.collect());
+        for thread in 1..self.plan.copies.threads() {
+            let there = writes.iter().filter(|write| copied(write));
+            let there = there.filter_map(|(n, v)| Some((self.on_thread(thread, n)?, v.to_vec())));
+            calls.push(there.collect());
+        }
+        calls.retain(|writes| !writes.is_empty());
+        if calls.len() > 1 {
+            for writes in &calls {
+                self.check_one(writes)?;
+            }
+        }
+        for writes in &calls {
+            let writes: Vec<_> = writes.iter().map(|(n, v)| (n.as_str(), &**v)).collect();
+            self.write_one(&writes)?;
+        }
+        Ok(())
+    }
+
+    /// Checks writes where their elements are, without making them.
+    fn check_one(&mut self, writes: &Writes) -> Result<(), HandlerError> {
+        let answer: Answered = match self.thread_of_all(writes.iter().map(|(name, _)| &**name))? {
+            None => return self.check_own(writes),
+            Some((threads, home)) => {
+                let call = Call::Check(writes.clone());
+                threads.call(home, call, &mut |call| self.answer(call))
+            }
+        };
+        answer.map(|_| ())
+    }
+
+    /// True if a handler can be written, too. None if the engine answers it, so that one answer stands for all copies.
+    fn answers_for_class(&self, name: &str) -> Option<bool> {
+        match self.is_common(name) {
+            true => None,
+            false => self.info(name).ok().map(|info| info.write),
+        }
+    }
+}
+
+/// One text for those of all copies: a value that all agree on, the sum of numbers, or all of them.
+fn joined(texts: Vec<String>, is_value: bool) -> String {
+    let same = texts.windows(2).all(|pair| pair[0] == pair[1]);
+    let first = texts.first().cloned().unwrap_or_default();
+    if same && is_value {
+        return first;
+    }
+    if let Some(sum) = sum(&texts) {
+        return sum;
+    }
+    if same {
+        return first;
+    }
+    let mut all = String::new();
+    for text in texts.iter().filter(|text| !text.is_empty()) {
+        if !all.is_empty() && !all.ends_with('\n') {
+            all.push('\n');
+        }
+        all.push_str(text);
+    }
+    all
+}
+
+/// The sum of whole numbers, or of decimal ones.
+fn sum(texts: &[String]) -> Option<String> {
+    let whole = texts.iter().map(|text| text.trim().parse::<i64>().ok());
+    if let Some(sum) = whole.sum::<Option<i64>>() {
+        return Some(sum.to_string());
+    }
+    let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let decimal = |text: &String| {
+        text.trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|_| is_number(text.trim()))
+    };
+    let sum = texts.iter().map(decimal).sum::<Option<f64>>()?;
+    Some(sum.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(texts: &[&str], is_value: bool) -> String {
+        joined(texts.iter().map(ToString::to_string).collect(), is_value)
+    }
+
+    #[test]
+    fn the_texts_of_copies_become_one() {
+        assert_eq!(of(&["5", "5"], true), "5");
+        assert_eq!(of(&["5", "5"], false), "10");
+        assert_eq!(of(&["5\n", "6\n"], false), "11");
+        assert_eq!(of(&["0.5", "1"], false), "1.5");
+        assert_eq!(of(&["true", "true"], false), "true");
+        assert_eq!(of(&["a 1\n", "", "b 2"], false), "a 1\nb 2");
+        assert_eq!(of(&["", ""], false), "");
+        assert_eq!(of(&["inf", "nan"], false), "inf\nnan");
+    }
+}

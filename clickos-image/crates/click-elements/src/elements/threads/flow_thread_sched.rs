@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Runs elements on all threads, each flow on one.
+//!
+//! # Synopsis
+//! `FlowThreadSched(ELEMENT, ...)`: each thread gets a copy of ELEMENT, an element or a compound element of the same
+//! compound as this one. A `FlowHashSwitch` in front of each of its inputs chooses the thread, and queues of 1,024 packets lead to
+//! the copies of other threads and back. A guest has as many threads as its flavor has VCPUs, `click -j N` has N. With one
+//! thread nothing is changed.
+//!
+//! Thread 0 has ELEMENT itself, thread 1 the copy `ELEMENT@1`, and so on. A handler of ELEMENT stands for all copies:
+//! a read returns the sum of numbers, the value that all agree on, or the texts of all, one after another. A write goes to
+//! all copies, or, on an error, to none. `ELEMENT@0` stands for thread 0 alone.
+//!
+//! ELEMENT must not contain devices, nor names of elements outside. No element outside may name one inside, except to
+//! call handlers. What a copy learns, the others do not know: rates hold for each copy, and a translation of addresses
+//! belongs outside, since it changes the flow of the answers.
+//! # Ports
+//! 0/0.
+//! # Handlers
+//! None of its own.
+//! # Example
+//! `FromDevice(0) -> work :: { input -> CheckCRC32 -> SetCRC32 -> output } -> ToDevice(1); FlowThreadSched(work);`
+use crate::prelude::*;
+
+pub static ELEMENT: Class = Class {
+    name: "FlowThreadSched",
+    ports: "0/0",
+    args: &[rest("ELEMENT")],
+    build: |a| {
+        let names = a.rest().to_vec();
+        Some(Box::new(FlowThreadSched { names }))
+    },
+    ..Class::DEFAULT
+};
+
+struct FlowThreadSched {
+    names: Vec<String>,
+}
+
+impl Element for FlowThreadSched {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        for name in &self.names {
+            if !ctx.has_elements(name) {
+                return Err(format!("ELEMENT: there is no element \"{name}\""));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Elements that run on all threads: `FlowThreadSched` with `click -j N`.
+use std::process::Command;
+
+/// Flows of several ports through a compound on three threads.
+fn config(script: &str) -> String {
+    let source = |n: u16| {
+        format!(
+            "s{n} :: InfiniteSource(LIMIT 100, LENGTH 60) -> UDPIPEncap(10.0.0.1, {n}, 10.0.0.2, 80) -> all;\n"
+        )
+    };
+    let sources: String = (1..21).map(source).collect();
+    format!(
+        "all :: Null -> work :: {{ input -> c :: Counter -> a :: Paint(1) -> output }} -> end :: Counter -> Discard;
+         {sources} FlowThreadSched(work);
+         Script(label more, wait 0.02s, goto more $(lt $(end.count) 2000), {script}, stop)"
+    )
+}
+
+fn run(config: &str, threads: &str) -> (String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_click"));
+    let ran = command
+        .args(["-e", config, "-j", threads])
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(ran.stdout), text(ran.stderr))
+}
+
+fn numbers(text: &str) -> Vec<u64> {
+    text.split_whitespace()
+        .map(|n| n.parse().unwrap())
+        .collect()
+}
+
+#[test]
+fn each_thread_takes_flows_and_handlers_stand_for_all() {
+    let script = "print $(work/c.count) $(work@0/c.count) $(work@1/c.count) $(work@2/c.count),
+         write work/a.color 7, print $(work/a.color) $(work@0/a.color) $(work@2/a.color),
+         write work@1/a.color 9, print $(work@1/a.color), write work/c.reset, print $(work/c.count)";
+    let (out, errors) = run(&config(script), "3");
+    assert_eq!(errors, "");
+    let lines: Vec<&str> = out.lines().collect();
+    let counts = numbers(lines[0]);
+    assert_eq!((counts[0], counts[1..].iter().sum()), (2000, 2000));
+    // whole flows: all packets of a port
+    assert!(
+        counts[1..].iter().all(|n| *n > 0 && n % 100 == 0),
+        "{counts:?}"
+    );
+    assert_eq!(&lines[1..], ["7 7 7", "9", "0"]);
+}
+
+#[test]
+fn with_one_thread_nothing_changes() {
+    let script = "print $(work/c.count) $(list)";
+    let (out, errors) = run(&config(script), "1");
+    assert_eq!(errors, "");
+    assert!(out.starts_with("2000 "), "{out}");
+    assert!(!out.contains('@') || !out.contains("work@"), "{out}");
+}
+
+#[test]
+fn what_cannot_have_copies_is_refused() {
+    for (config, words) in [
+        (
+            "Idle -> c :: Counter -> Discard; FlowThreadSched(x);",
+            "no element \"x\"",
+        ),
+        (
+            "Idle -> c :: Counter -> Discard; FlowThreadSched(c, c);",
+            "named twice",
+        ),
+        (
+            "Idle -> c :: Counter -> Discard; c@1 :: Idle -> Discard; FlowThreadSched(c);",
+            "c@1 is the name of a copy",
+        ),
+        (
+            "f :: { input -> q :: Queue -> Unqueue -> output; StaticThreadSched(q 0) } Idle -> f -> Discard; FlowThreadSched(f);",
+            "binds threads itself",
+        ),
+        (
+            "Idle -> f :: { input -> c :: Counter -> output } -> Discard; Idle -> RED(1, 2, 0.1, QUEUES f/c) -> Discard; FlowThreadSched(f);",
+            "names f/c, which runs on several threads",
+        ),
+    ] {
+        let (_, errors) = run(config, "2");
+        assert!(errors.contains(words), "{config}: {errors}");
+    }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Guests with several VCPUs.
+use crate::common::guest::{Guest, Port};
+use crate::common::{Host, eventually};
+use ring::Regions;
+use std::sync::Arc;
+
+/// Work for all threads, between two vifs, both ways.
+const WORK: &str = "
+    work :: { input -> there :: Counter -> q :: Paint(1) -> output; input[1] -> back :: Counter -> [1] output };
+    FromDevice(0) -> work -> Queue(200) -> ToDevice(1);
+    FromDevice(1) -> [1] work; work[1] -> Null -> Queue(200) -> ToDevice(0);
+    FlowThreadSched(work);
+";
+
+fn start(host: &mut Host, domid: u16, vcpus: u8) -> Guest {
+    let regions = Arc::new(Regions::default());
+    let ports = (0..2).map(|_| Port::in_place(&regions)).collect();
+    Guest::start_as(host, domid, ports, |line| {
+        line["vcpus"] = vcpus.into();
+        line["memory_mib"] = (8 * u64::from(vcpus)).into();
+    })
+}
+
+/// A UDP packet from a port of 10.0.0.1 to port 80 of 10.0.0.2, or an answer.
+fn frame(port: u16, answer: bool) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8, 0];
+    let (hosts, ports) = match answer {
+        false => ([1, 2], [port, 80]),
+        true => ([2, 1], [80, port]),
+    };
+    frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0]);
+    frame.extend([10, 0, 0, hosts[0], 10, 0, 0, hosts[1]]);
+    frame.extend(ports.iter().flat_map(|port: &u16| port.to_be_bytes()));
+    frame.extend([0, 26, 0, 0]);
+    frame.extend([7; 18]);
+    frame
+}
+
+/// Sends one frame for each of these flows, and takes as many.
+fn pass(guest: &mut Guest, flows: std::ops::Range<u16>, answer: bool) {
+    let (from, to) = if answer { (1, 0) } else { (0, 1) };
+    flows
+        .clone()
+        .for_each(|port| guest.ports[from].send(&frame(port, answer)));
+    let mut expected: Vec<_> = flows.clone().map(|port| frame(port, answer)).collect();
+    let mut got: Vec<_> = flows
+        .map(|_| guest.ports[to].receive().expect("a frame"))
+        .collect();
+    expected.sort();
+    got.sort();
+    assert_eq!(got, expected);
+}
+
+fn count(guest: &mut Guest, host: &mut Host, name: &str) -> u64 {
+    guest.read(host, 0, name).trim().parse().unwrap()
+}
+
+#[test]
+fn both_threads_forward_whole_flows_and_handlers_stand_for_both() {
+    let mut host = Host::new();
+    let mut guest = start(&mut host, 5, 2);
+    assert_eq!(
+        guest.install(&mut host, 0, WORK),
+        ("Running".into(), String::new())
+    );
+    pass(&mut guest, 1..41, false);
+    pass(&mut guest, 1..41, true);
+    let of = |guest: &mut Guest, host: &mut Host, name: &str| {
+        [0, 1].map(|thread| count(guest, host, &format!("work@{thread}/{name}.count")))
+    };
+    let (there, back) = (
+        of(&mut guest, &mut host, "there"),
+        of(&mut guest, &mut host, "back"),
+    );
+    assert!(there[0] > 0 && there[1] > 0, "{there:?}");
+    assert_eq!(there, back, "both directions of a flow have one thread");
+    assert_eq!(count(&mut guest, &mut host, "work/there.count"), 40);
+    let written = guest.write(
+        &mut host,
+        0,
+        &[("work/q.color", "5"), ("work/there.reset", "")],
+    );
+    assert_eq!(written.0, 200, "{written:?}");
+    for name in ["work/q.color", "work@0/q.color", "work@1/q.color"] {
+        assert_eq!(guest.read(&mut host, 0, name).trim(), "5", "{name}");
+    }
+    assert_eq!(of(&mut guest, &mut host, "there"), [0, 0]);
+    let refused = guest.write(
+        &mut host,
+        0,
+        &[("work/there.reset", ""), ("work/q.color", "x")],
+    );
+    assert_ne!(refused.0, 200);
+    let (code, list) = guest.request(&mut host, 0, b"handlers");
+    let list = String::from_utf8(list).unwrap();
+    assert_eq!(code, 200);
+    assert!(
+        list.contains("work/there.count r") && !list.contains("work@"),
+        "{list}"
+    );
+}
+
+#[test]
+fn a_configuration_is_replaced_on_all_threads_and_keeps_its_state() {
+    let mut host = Host::new();
+    let mut guest = start(&mut host, 5, 3);
+    for round in 1..5 {
+        let text = format!("{WORK} Idle -> x{round} :: Counter -> Discard;");
+        assert_eq!(guest.install(&mut host, 0, &text).0, "Running");
+        pass(&mut guest, 1..41, false);
+        assert_eq!(count(&mut guest, &mut host, "work/there.count"), 40 * round);
+        // one that does not start changes nothing
+        let bad = format!("{WORK} Idle -> IPFilter(allow nonsense) -> Discard;");
+        assert_eq!(guest.install(&mut host, 0, &bad).0, "Error");
+        let (_, error) = guest.install(
+            &mut host,
+            0,
+            "FlowThreadSched(work); Idle -> work :: FromDevice(0) -> Discard;",
+        );
+        assert!(!error.is_empty());
+        pass(&mut guest, 1..41, true);
+        assert_eq!(count(&mut guest, &mut host, "work/back.count"), 40 * round);
+    }
+    // and back to one thread
+    let wire = "FromDevice(0) -> Queue -> ToDevice(1); FromDevice(1) -> Queue -> ToDevice(0);";
+    assert_eq!(guest.install(&mut host, 0, wire).0, "Running");
+    pass(&mut guest, 1..41, false);
+    assert_eq!(guest.install(&mut host, 0, "").0, "Halted");
+    assert_eq!(guest.install(&mut host, 0, WORK).0, "Running");
+    pass(&mut guest, 1..41, false);
+    assert_eq!(count(&mut guest, &mut host, "work/there.count"), 40);
+}
+
+#[test]
+fn devices_and_names_across_threads_are_refused() {
+    let mut host = Host::new();
+    let mut guest = start(&mut host, 5, 2);
+    assert_eq!(guest.install(&mut host, 0, WORK).0, "Running");
+    for (config, words) in [
+        (
+            "d :: { FromDevice(0) -> Discard } FlowThreadSched(d);",
+            "runs on thread 0 only",
+        ),
+        (
+            "f :: FromDevice(0) -> Discard; StaticThreadSched(f 1);",
+            "runs on thread 0 only",
+        ),
+    ] {
+        let (state, error) = guest.install(&mut host, 0, config);
+        assert_eq!(state, "Error");
+        assert!(error.contains(words), "{error}");
+    }
+    pass(&mut guest, 1..41, false);
+}
+
+#[test]
+fn a_halted_guest_forwards_nothing_on_any_thread_and_an_idle_one_sleeps() {
+    let mut host = Host::new();
+    let mut guest = start(&mut host, 5, 2);
+    assert_eq!(guest.install(&mut host, 0, WORK).0, "Running");
+    pass(&mut guest, 1..41, false);
+    let idle = "a :: RatedSource(RATE 1000) -> Queue -> u :: Unqueue -> c :: Counter -> Discard; StaticThreadSched(u 1);";
+    assert_eq!(
+        guest.request_router(&mut host, 0, idle, "Halted").0,
+        "Halted"
+    );
+    let before = count(&mut guest, &mut host, "c.count");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert_eq!(count(&mut guest, &mut host, "c.count"), before);
+    assert_eq!(guest.install(&mut host, 0, idle).0, "Running");
+    eventually("thread 1 counts", || {
+        count(&mut guest, &mut host, "c.count") > before
+    });
+    assert_eq!(guest.install(&mut host, 0, WORK).0, "Running");
+    assert!(guest.wakeups_per_second() < 5.0);
+}
+
+#[test]
+fn a_guest_that_runs_on_several_threads_is_confined_on_each() {
+    let mut host = Host::new();
+    let mut guest = start(&mut host, 5, 8);
+    assert_eq!(guest.install(&mut host, 0, WORK).0, "Running");
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", guest.child.id())).unwrap();
+    let mut count = 0;
+    for task in tasks {
+        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        let has = |line: &str| {
+            status
+                .lines()
+                .any(|found| found.split_whitespace().eq(line.split_whitespace()))
+        };
+        assert!(has("Seccomp: 2") && has("NoNewPrivs: 1"), "{status}");
+        assert!(
+            has("CapEff: 0000000000000000") && has("CapBnd: 0000000000000000"),
+            "{status}"
+        );
+        count += 1;
+    }
+    assert_eq!(count, 8);
+    pass(&mut guest, 1..201, false);
+}
