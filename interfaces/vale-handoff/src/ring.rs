@@ -104,6 +104,11 @@ impl<T, M: Memory<T>> Receiver<T, M> {
         self.published.wrapping_sub(self.next)
     }
 
+    /// The number of messages that were waiting when the sender's index was last read, without those taken since.
+    pub fn known(&self) -> usize {
+        self.published.wrapping_sub(self.next)
+    }
+
     /// Lets `take` use the next message. None if the ring is empty.
     pub fn pop<R>(&mut self, take: impl FnOnce(&mut T) -> R) -> Option<R> {
         if self.next == self.published && self.waiting() == 0 {

@@ -11,6 +11,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use click_lang::{ConfigError, Phase, Scope, Sources, Subject};
+pub use click_packet::InTransit;
 use click_packet::PacketPool;
 
 use crate::build::{assemble, initialize};
@@ -93,6 +94,11 @@ impl Assembled {
         let assembled = assemble(sources, registry, environment, &globals, pool, now_ns);
         let engine = assembled.map_err(|(errors, _)| errors)?;
         Ok(Self { engine, globals })
+    }
+
+    /// Lets packets move to other threads from now on; to be called before there is one.
+    pub fn let_packets_migrate(&mut self) {
+        self.engine.pool = PacketPool::migrating(self.engine.pool.limit());
     }
 
     /// All elements, by number.

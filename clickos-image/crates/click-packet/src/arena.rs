@@ -12,6 +12,8 @@ use core::any::Any;
 use core::ptr::NonNull;
 
 use crate::buffer::{self, BLOCK, FIRST, Header, LINE, block_of};
+#[cfg(feature = "threads")]
+use crate::depot;
 use crate::memory;
 use crate::packet::{HEADROOM, Packet};
 use crate::refcount::drop_refs;
@@ -26,10 +28,21 @@ const MAX_BLOCKS: usize = (2 << 20) / BLOCK;
 pub const REGION: usize = SIZES.len();
 /// The class of buffers that are not kept, nor shared.
 const LARGE: usize = REGION + 1;
+/// What is added to the class of buffers that move between the pools of threads (`depot.rs`).
+const MIGRATING: usize = LARGE + 1;
 
 /// Buffers of a block.
 const fn per_block(class: usize) -> usize {
     (BLOCK - FIRST - (COLORS - 1) * LINE) / buffer::size(SIZES[class])
+}
+
+#[cfg(feature = "threads")]
+const _: () = assert!(SIZES.len() == depot::CLASSES);
+
+#[cfg(feature = "threads")]
+std::thread_local! {
+    /// The arena of this thread's migrating pools.
+    pub static OWN: core::cell::Cell<Option<NonNull<Arena>>> = const { core::cell::Cell::new(None) };
 }
 
 /// Buffers of one size.
@@ -53,12 +66,14 @@ impl FreeList {
 pub struct Arena {
     pub(crate) free_lists: [FreeList; REGION + 1],
     memory: Vec<(NonNull<u8>, Layout)>,
+    /// Its buffers move between the pools of threads; their memory is then in use until the program ends.
+    migrates: bool,
     /// The memory of a device.
     pub(crate) region: Option<DeviceRegion>,
     /// Packets, shared or not.
     in_use: usize,
-    /// The pool exists.
-    open: bool,
+    /// Pools that take buffers here.
+    pools: usize,
 }
 
 /// Memory that is a device's.
@@ -76,7 +91,7 @@ pub struct DeviceRegion {
 /// compared as one number, always: whether packets lie in the same block besides is a decision that no processor can predict.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ArenaRef(NonNull<Arena>);
-const _: () = assert!(align_of::<Arena>() > LARGE);
+const _: () = assert!(align_of::<Arena>() > LARGE + MIGRATING);
 
 impl ArenaRef {
     #[inline]
@@ -84,7 +99,7 @@ impl ArenaRef {
         Self(arena.map_addr(|at| at | class))
     }
 
-    /// The arena.
+    /// The arena of buffers that do not migrate.
     #[inline]
     pub fn arena(self) -> NonNull<Arena> {
         let at = self.0.as_ptr().map_addr(|at| at - self.class());
@@ -92,9 +107,9 @@ impl ArenaRef {
         unsafe { NonNull::new_unchecked(at) }
     }
 
-    /// The size it is kept with, or none.
+    /// The size it is kept with, or none; and whether it migrates.
     #[inline]
-    fn class(self) -> usize {
+    pub fn class(self) -> usize {
         self.0.addr().get() % align_of::<Arena>()
     }
 
@@ -104,9 +119,30 @@ impl ArenaRef {
         self.class() == REGION
     }
 
+    /// The arena that has the buffer now, and the class.
     #[inline]
-    fn parts(self) -> (NonNull<Arena>, usize) {
+    pub fn parts(self) -> (NonNull<Arena>, usize) {
+        #[cfg(feature = "threads")]
+        if self.migrates() {
+            let own = OWN
+                .get()
+                .expect("it lives while this thread has a packet of it");
+            return (own, self.list());
+        }
         (self.arena(), self.class())
+    }
+
+    /// The number of the free list, if there is one.
+    #[inline]
+    pub fn list(self) -> usize {
+        self.class() % MIGRATING
+    }
+
+    /// True for buffers that move between the pools of threads.
+    #[cfg(feature = "threads")]
+    #[inline]
+    pub fn migrates(self) -> bool {
+        self.class() >= MIGRATING
     }
 }
 
@@ -134,15 +170,49 @@ impl Arena {
         let arena = Self {
             free_lists: Default::default(),
             memory: Vec::new(),
+            migrates: false,
             region: None,
             in_use: 0,
-            open: true,
+            pools: 1,
         };
         NonNull::from(Box::leak(Box::new(arena)))
     }
 
+    /// Lets its buffers, before the first is made, move between the pools of threads.
+    #[cfg(feature = "threads")]
+    pub fn let_migrate(&mut self) {
+        self.migrates = true;
+    }
+
     pub fn in_use(&self) -> usize {
         self.in_use
+    }
+
+    /// Counts one more pool.
+    #[cfg(feature = "threads")]
+    pub fn share(&mut self) {
+        self.pools += 1;
+    }
+
+    /// Counts a packet that came from another thread.
+    #[cfg(feature = "threads")]
+    pub fn arrived(&mut self) {
+        self.in_use += 1;
+    }
+
+    /// Counts packets that went to another thread.
+    #[cfg(feature = "threads")]
+    pub fn departed(&mut self, packets: usize) {
+        self.in_use -= packets;
+    }
+
+    /// What blocks of this arena say.
+    fn arena_ref(&self, arena: NonNull<Self>, class: usize) -> ArenaRef {
+        if self.migrates {
+            // the thread that holds a buffer knows its arena
+            return ArenaRef::new(NonNull::dangling(), class + MIGRATING);
+        }
+        ArenaRef::new(arena, class)
     }
 
     /// Takes a buffer with room for `bytes`; `None` when there is no memory.
@@ -155,7 +225,7 @@ impl Arena {
         let me = unsafe { &mut *arena.as_ptr() };
         let class = class_for(bytes);
         if class == SIZES.len() {
-            let buffer = Self::make_large(arena, bytes)?;
+            let buffer = Self::make_large(me.arena_ref(arena, LARGE), bytes)?;
             me.in_use += 1;
             return Some(buffer);
         }
@@ -181,12 +251,12 @@ impl Arena {
     }
 
     #[cold]
-    fn make_large(arena: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
+    fn make_large(arena_ref: ArenaRef, bytes: usize) -> Option<NonNull<Header>> {
         let layout = buffer::layout(FIRST + buffer::size(bytes));
         let at = allocate(layout)?;
         // SAFETY: just allocated with this layout, and zeroed.
         unsafe {
-            buffer::begin_block(at, ArenaRef::new(arena, LARGE), bytes);
+            buffer::begin_block(at, arena_ref, bytes);
             Some(buffer::place(at.add(FIRST)))
         }
     }
@@ -194,11 +264,18 @@ impl Arena {
     /// Makes more buffers; `None` when there is no memory.
     #[cold]
     fn make(&mut self, arena: NonNull<Self>, class: usize) -> Option<()> {
+        #[cfg(feature = "threads")]
+        if self.migrates && depot::refill(&mut self.free_lists[class].free, class) {
+            return Some(());
+        }
+        let arena_ref = self.arena_ref(arena, class);
         let before = self.free_lists[class].blocks;
         let blocks = |count| Some((count, allocate(buffer::layout(count * BLOCK))?));
         let wanted = (before / 2).clamp(1, MAX_BLOCKS);
         let (count, memory) = blocks(wanted).or_else(|| blocks(1))?;
-        self.memory.push((memory, buffer::layout(count * BLOCK)));
+        if !self.migrates {
+            self.memory.push((memory, buffer::layout(count * BLOCK)));
+        }
         let list = &mut self.free_lists[class];
         list.blocks += count;
         list.free.reserve(list.blocks * per_block(class));
@@ -206,7 +283,7 @@ impl Arena {
             // SAFETY: the n-th block of the memory, which is zeroed and that no other code uses.
             unsafe {
                 let block = memory.add(n * BLOCK);
-                buffer::begin_block(block, ArenaRef::new(arena, class), SIZES[class]);
+                buffer::begin_block(block, arena_ref, SIZES[class]);
                 list.cut(block.add(FIRST + (before + n) % COLORS * LINE), class);
             }
         }
@@ -219,8 +296,7 @@ impl Arena {
     /// # Safety
     /// The arena is alive and no reference to it exists.
     #[inline]
-    pub unsafe fn reserve_buffers(arena_ref: ArenaRef, n: usize) -> Option<usize> {
-        let (arena, class) = arena_ref.parts();
+    pub unsafe fn reserve_buffers(arena: NonNull<Self>, class: usize, n: usize) -> Option<usize> {
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *arena.as_ptr() };
         debug_assert!(class != REGION, "no pool has such an arena");
@@ -244,7 +320,7 @@ impl Arena {
             return 0;
         };
         let (arena, class) = first.arena_ref().parts();
-        // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
+        // SAFETY: an arena lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *arena.as_ptr() };
         // SAFETY: the first one is shared, says the caller, and belongs there.
         unsafe { me.free_lists[class].unshare(packets) }
@@ -255,8 +331,7 @@ impl Arena {
     /// # Safety
     /// The caller reserved this number for the arena and class by `reserve_buffers`; no reference to the arena exists.
     #[inline]
-    pub unsafe fn release_reserved(arena_ref: ArenaRef, n: usize) {
-        let (arena, class) = arena_ref.parts();
+    pub unsafe fn release_reserved(arena: NonNull<Self>, class: usize, n: usize) {
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *arena.as_ptr() };
         me.free_lists[class].reserved -= n;
@@ -272,18 +347,53 @@ impl Arena {
         let Some(first) = packets.first() else {
             return 0;
         };
-        let (arena, class) = first.arena_ref().parts();
-        // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
+        let arena_ref = first.arena_ref();
+        if arena_ref.class() > REGION {
+            // SAFETY: as the caller says.
+            return unsafe { Self::put_back_rare(packets) };
+        }
+        let (arena, class) = (arena_ref.arena(), arena_ref.class());
+        // SAFETY: an arena lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *arena.as_ptr() };
-        // SAFETY: as the caller says; `make_large` made the buffers that no free list is for.
+        let list = &mut me.free_lists[class];
+        // SAFETY: as the caller says, and the first one's buffer is of this list.
         let count = unsafe {
-            match me.free_lists.get_mut(class) {
-                Some(list) if first.is_shared() => list.release_refs(packets),
-                Some(list) => list.put_back(packets),
-                None => release_large(first.header),
+            match first.is_shared() {
+                true => list.release_refs(packets),
+                false => list.put_back(packets),
             }
         };
         // SAFETY: they are gone; `me` is not used any more.
+        unsafe { Self::end_use(arena, count) };
+        count
+    }
+
+    /// As `put_back`, for buffers that are not kept, and those that move between the pools of threads.
+    ///
+    /// # Safety
+    /// As `put_back`; `packets` is not empty.
+    #[inline(never)]
+    unsafe fn put_back_rare(packets: &[Packet]) -> usize {
+        let first = &packets[0];
+        let (arena, class) = first.arena_ref().parts();
+        let mut count = 1;
+        if class == LARGE {
+            // SAFETY: `make_large` made it, and the caller says that its packet is not used any more.
+            unsafe { release_large(first.header) };
+        } else {
+            // SAFETY: an arena lives while a packet of it is in use; the reference ends with this block.
+            let list = unsafe { &mut (*arena.as_ptr()).free_lists[class] };
+            // SAFETY: as the caller says, and the first one's buffer is of this list.
+            count = unsafe {
+                match first.is_shared() {
+                    true => list.release_refs(packets),
+                    false => list.put_back(packets),
+                }
+            };
+            #[cfg(feature = "threads")]
+            depot::give_surplus(&mut list.free, list.reserved, class);
+        }
+        // SAFETY: they are gone, and no reference to the arena is used any more.
         unsafe { Self::end_use(arena, count) };
         count
     }
@@ -293,16 +403,18 @@ impl Arena {
     /// # Safety
     /// As `put_back`.
     pub unsafe fn put_back_one(packet: &Packet) {
-        let (arena, class) = packet.arena_ref().parts();
-        // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
+        let arena_ref = packet.arena_ref();
+        if arena_ref.class() > REGION {
+            // SAFETY: as the caller says.
+            unsafe { Self::put_back_rare(core::slice::from_ref(packet)) };
+            return;
+        }
+        let (arena, class) = (arena_ref.arena(), arena_ref.class());
+        // SAFETY: an arena lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *arena.as_ptr() };
-        // SAFETY: as the caller says; `make_large` made the buffers that no free list is for, and `me` is not used
-        // after.
+        // SAFETY: as the caller says, and the buffer is of this list; `me` is not used after.
         unsafe {
-            match me.free_lists.get_mut(class) {
-                Some(list) => list.put_back_one(packet),
-                None => _ = release_large(packet.header),
-            }
+            me.free_lists[class].put_back_one(packet);
             Self::end_use(arena, 1);
         }
     }
@@ -316,21 +428,21 @@ impl Arena {
         // SAFETY: as the caller says.
         let me = unsafe { &mut *arena.as_ptr() };
         me.in_use -= count;
-        if me.in_use == 0 && !me.open {
+        if me.in_use == 0 && me.pools == 0 {
             // SAFETY: closed, and those were the last packets in use.
             unsafe { Self::end(arena) };
         }
     }
 
-    /// The pool is gone; the arena goes with the last packet.
+    /// A pool is gone; the arena goes with the last one, or the last packet.
     ///
     /// # Safety
-    /// `arena` came from `open`, was not closed before, and no reference to it exists.
+    /// `arena` came from `open` or was shared, was not closed as often before, and no reference to it exists.
     pub unsafe fn close(arena: NonNull<Self>) {
         // SAFETY: as the caller says.
         let me = unsafe { &mut *arena.as_ptr() };
-        me.open = false;
-        if me.in_use == 0 {
+        me.pools -= 1;
+        if me.in_use == 0 && me.pools == 0 {
             // SAFETY: closed, and no buffer is in use.
             unsafe { Self::end(arena) };
         }
@@ -343,7 +455,15 @@ impl Arena {
     #[cold]
     unsafe fn end(arena: NonNull<Self>) {
         // SAFETY: `open` leaked this box, and no other pointer to it exists.
-        let me = unsafe { Box::from_raw(arena.as_ptr()) };
+        #[cfg_attr(not(feature = "threads"), allow(unused_mut))]
+        let mut me = unsafe { Box::from_raw(arena.as_ptr()) };
+        #[cfg(feature = "threads")]
+        if me.migrates {
+            for (class, list) in me.free_lists.iter_mut().enumerate().take(SIZES.len()) {
+                depot::give(list.free.drain(..), class);
+            }
+            OWN.set(None);
+        }
         for (memory, layout) in &me.memory {
             // SAFETY: allocated with this layout in `make`; none of its buffers is in use.
             unsafe { dealloc(memory.as_ptr(), *layout) };
@@ -404,16 +524,15 @@ fn allocate(layout: Layout) -> Option<NonNull<u8>> {
     NonNull::new(unsafe { alloc_zeroed(layout) })
 }
 
-/// Frees a buffer that is alone in its block; returns that it is one.
+/// Frees a buffer that is alone in its block.
 ///
 /// # Safety
 /// It came from `make_large` and is not used any more.
-unsafe fn release_large(buffer: NonNull<Header>) -> usize {
+pub unsafe fn release_large(buffer: NonNull<Header>) {
     // SAFETY: alive, and made with this layout, as the caller says.
     unsafe {
         let capacity = buffer::capacity(buffer) as usize;
         let layout = buffer::layout(FIRST + buffer::size(capacity));
         dealloc(block_of(buffer).as_ptr().cast(), layout);
     }
-    1
 }

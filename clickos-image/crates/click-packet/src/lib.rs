@@ -8,12 +8,13 @@
 //!   buffers says how many, and who is to change it gets one of its own before;
 //! * dropping the last of them puts the buffer back into the pool it came from;
 //! * a pool's memory lives until the pool and all its packets are dropped;
-//! * nothing here is `Send`: a router, its pool and its packets share a thread.
+//! * a router, its pool and its packets share a thread. Only [`InTransit`] is `Send` (feature `threads`): a packet
+//!   whose buffer no other packet has, on its way to the pool of another thread.
 //!
 //! Its tests run under Miri too: `cargo +nightly miri test -p click-packet --test it packets::`.
 #![no_std]
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "threads"))]
 extern crate std;
 
 pub mod anno;
@@ -23,6 +24,8 @@ mod buffer;
 mod copy;
 mod cursor;
 mod data_span;
+#[cfg(feature = "threads")]
+mod depot;
 mod distribute;
 mod iter;
 pub mod memory;
@@ -32,6 +35,8 @@ mod pool;
 mod refcount;
 mod region;
 mod ring;
+#[cfg(feature = "threads")]
+mod transit;
 
 pub use batch::Batch;
 pub use cursor::BatchCursor;
@@ -40,3 +45,5 @@ pub use packet::{HEADROOM, MAX_PACKET, Packet};
 pub use pool::PacketPool;
 pub use region::{Region, RegionOffset};
 pub use ring::Ring;
+#[cfg(feature = "threads")]
+pub use transit::InTransit;

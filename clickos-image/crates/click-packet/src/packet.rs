@@ -233,7 +233,7 @@ impl Packet {
             return false;
         }
         // SAFETY: a packet's arena is alive; no reference to it is held here.
-        let Some(header) = (unsafe { Arena::take(self.arena_ref().arena(), size) }) else {
+        let Some(header) = (unsafe { Arena::take(self.arena_ref().parts().0, size) }) else {
             return false;
         };
         // SAFETY: just taken, and larger by more than what everything lies further back.
@@ -284,7 +284,7 @@ impl Packet {
 
     /// Asks the processor to fetch the data's beginning.
     #[inline]
-    pub(crate) fn prefetch(&self) {
+    pub fn prefetch(&self) {
         let data = DATA_OFFSET + self.span.start() as usize;
         prefetch(self.header.as_ptr().cast::<u8>().wrapping_add(data));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The packet buffers of a router: bounded in number, reused, never shared between threads.
+//! The packet buffers of a router: bounded in number, reused, never used by two threads at the same time.
 use core::ptr::NonNull;
 
 use crate::arena::{Arena, ArenaRef};
@@ -9,16 +9,21 @@ use crate::packet::{HEADROOM, MAX_PACKET, Packet};
 
 /// Hands out packets, at most `limit` at a time.
 pub struct PacketPool {
-    arena: NonNull<Arena>,
-    limit: usize,
+    pub(crate) arena: NonNull<Arena>,
+    pub(crate) limit: usize,
     refused: u64,
 }
 
 impl PacketPool {
     /// A pool of at most `limit` packets; buffers are made when first needed.
     pub fn new(limit: usize) -> Self {
+        Self::at(Arena::open(), limit)
+    }
+
+    /// A pool at an arena, which counts it.
+    pub(crate) fn at(arena: NonNull<Arena>, limit: usize) -> Self {
         Self {
-            arena: Arena::open(),
+            arena,
             limit: limit.min(u32::MAX as usize),
             refused: 0,
         }
@@ -78,7 +83,7 @@ impl PacketPool {
         while !packets.is_empty() {
             let done = match self.reserve_buffers(packets[0].arena_ref(), packets.len()) {
                 Some(0) => break,
-                Some(room) => Self::share_alike(&mut packets[..room], into),
+                Some(room) => self.share_alike(&mut packets[..room], into),
                 None => {
                     into.extend(self.copy(&packets[0]));
                     1
@@ -92,7 +97,7 @@ impl PacketPool {
     /// Appends copies of the first packets that are of one arena and class, and for which all buffers are reserved;
     /// returns how many.
     #[inline]
-    fn share_alike(packets: &mut [Packet], into: &mut Batch) -> usize {
+    fn share_alike(&self, packets: &mut [Packet], into: &mut Batch) -> usize {
         let (arena_ref, mut done) = (packets[0].arena_ref(), 0);
         for packet in packets.iter_mut() {
             if packet.arena_ref() != arena_ref {
@@ -104,7 +109,7 @@ impl PacketPool {
         // SAFETY: reserved by our caller, and counted just now; no reference to the arena is held.
         unsafe {
             into.extend_copied(&packets[..done]);
-            Arena::release_reserved(arena_ref, packets.len() - done);
+            Arena::release_reserved(self.arena, arena_ref.list(), packets.len() - done);
         }
         done
     }
@@ -128,13 +133,13 @@ impl PacketPool {
     #[inline]
     fn reserve_buffers(&mut self, arena_ref: ArenaRef, n: usize) -> Option<usize> {
         let room = n.min(self.limit.saturating_sub(self.in_use()));
-        let is_own = arena_ref.arena() == self.arena;
+        let (arena, class) = arena_ref.parts();
         // SAFETY: the arena lives as long as the pool, and no reference to it is held.
-        is_own.then(|| unsafe { Arena::reserve_buffers(arena_ref, room) })?
+        (arena == self.arena).then(|| unsafe { Arena::reserve_buffers(arena, class, room) })?
     }
 
     /// A copy with a buffer of its own.
-    fn copy(&mut self, packet: &Packet) -> Option<Packet> {
+    pub(crate) fn copy(&mut self, packet: &Packet) -> Option<Packet> {
         let buffer = self.buffer(packet.headroom(), packet.len())?;
         // SAFETY: just taken with room for the same headroom and data.
         Some(unsafe { packet.copy_in(buffer, 0) })
@@ -160,7 +165,7 @@ impl PacketPool {
 
 impl Drop for PacketPool {
     fn drop(&mut self) {
-        // SAFETY: opened by `new`, closed once, and no reference to it is held.
+        // SAFETY: it counts this pool, which is closed once; no reference to it is held.
         unsafe { Arena::close(self.arena) };
     }
 }

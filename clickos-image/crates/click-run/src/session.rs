@@ -230,7 +230,10 @@ impl Session {
             .chain(devices.iter().map(|d| d.file()))
             .collect();
         match &self.crew {
-            Some(crew) => crew.wait(&files, |files| self.machine.clock.wait(until_ns, files)),
+            Some(crew) => {
+                crew.wait(&self.machine.clock, until_ns, &files);
+                true
+            }
             None => self.machine.clock.wait(until_ns, &files),
         }
     }

@@ -144,6 +144,7 @@ fn work(options: &Options, sources: Sources, part: Part) -> Result<(), String> {
                 let devices: Vec<_> = devices.iter().map(|d| d.borrow()).collect();
                 let mut files: Vec<_> = devices.iter().map(|d| d.file()).collect();
                 files.push(event);
+                let until_ns = member.sleep_until(until_ns, machine.clock.now_ns());
                 machine.clock.wait(until_ns, &files);
             }),
             _ => member.worked(),
@@ -193,18 +194,14 @@ impl Crew {
         self.check().map(|()| tended)
     }
 
-    /// Waits for files or another thread.
-    pub fn wait(
-        &self,
-        files: &[BorrowedFd<'_>],
-        wait: impl FnOnce(&[BorrowedFd<'_>]) -> bool,
-    ) -> bool {
+    /// Waits for files or another thread, until `until_ns` at most.
+    pub fn wait(&self, clock: &Clock, until_ns: Option<u64>, files: &[BorrowedFd<'_>]) {
         self.member.rest(|event| {
             let mut all = files.to_vec();
             all.push(event);
-            wait(&all);
+            let until_ns = self.member.sleep_until(until_ns, clock.now_ns());
+            clock.wait(until_ns, &all);
         });
-        true
     }
 }
 

@@ -7,11 +7,11 @@
 //! lets a thread sleep.
 #![forbid(unsafe_code)]
 
+mod gauge;
 mod letters;
 mod member;
 mod plan;
 mod queue;
-mod slot;
 
 pub use letters::{Phase, Shared};
 pub use member::{Member, Part, parts};

@@ -12,10 +12,10 @@ use click_core::threads::{Answered, Assembled, Call, Threads};
 use click_core::{ConfigError, Router};
 use vale_handoff::{Receiver, Sender, ring};
 
+use crate::gauge::Gauge;
 use crate::letters::{Letter, MAX_LINES, Phase, Shared};
 use crate::plan::{Plan, refusal};
-use crate::queue::{Gauge, Inlet, Outlet, Watch, class};
-use crate::slot::Slot;
+use crate::queue::{Inlet, Outlet, Slot, Watch, class};
 
 /// How long a thread waits for another one's answer.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -23,6 +23,9 @@ const ANSWER: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_millis(50);
 /// How long a thread without work polls before it sleeps: waking a thread costs several times 10 us.
 const SPIN: Duration = Duration::from_micros(50);
+/// How long a thread sleeps at most while a queue that it pushes to is full: the one that pulls wakes it when half of the
+/// queue is empty, which may not happen.
+const FULL_NS: u64 = 10_000_000;
 /// How deep calls of other threads may be made while a thread waits.
 const MAX_DEPTH: u32 = 8;
 
@@ -67,7 +70,7 @@ pub fn parts(plan: Plan) -> Result<Vec<Part>, String> {
             }
         };
         for sender_thread in &cut.senders {
-            let (sender, receiver) = ring(gauge.slots());
+            let (sender, receiver) = ring(gauge.slots);
             receivers.push(receiver);
             add(*sender_thread, End::Inlet(sender, home));
         }
@@ -101,6 +104,7 @@ impl Part {
     pub fn install(self, assembled: &mut Assembled) -> Rc<Member> {
         let measures = |class: &str| MEASURING.contains(&class);
         let is_measured = assembled.elements().iter().any(|e| measures(e.class.name));
+        assembled.let_packets_migrate();
         let mut watches = Vec::new();
         let mut elements = Vec::new();
         for (element, class_name, gauge, end) in self.ends {
@@ -113,7 +117,8 @@ impl Part {
                     elements.push((element, None, Box::new(inlet) as Box<_>));
                 }
                 End::Outlet(receivers, from) => {
-                    let (outlet, watch) = Outlet::new(element, gauge, receivers, shared, from);
+                    let (outlet, watch) =
+                        Outlet::new(element, gauge, receivers, shared, from, is_measured);
                     watches.push(watch);
                     elements.push((element, class(class_name), Box::new(outlet) as Box<_>));
                 }
@@ -317,6 +322,13 @@ impl Member {
         }
     }
 
+    /// Until when a thread that waits until `until_ns` may sleep.
+    pub fn sleep_until(&self, until_ns: Option<u64>, now_ns: u64) -> Option<u64> {
+        let is_full = self.watches.iter().any(Watch::is_full);
+        let soon = is_full.then(|| now_ns.saturating_add(FULL_NS));
+        until_ns.into_iter().chain(soon).min()
+    }
+
     /// To be called after work: the thread is not idle.
     pub fn worked(&self) {
         self.idle_since.set(None);
@@ -333,7 +345,7 @@ impl Member {
         let is_idle = || {
             !self.shared.has_letters(self.thread)
                 && self.shared.phase() == phase
-                && !self.watches.iter().any(Watch::is_due)
+                && !self.watches.iter().any(Watch::keeps_awake)
                 && (self.thread > 0 || !self.shared.has_stops())
         };
         self.shared.sleep(self.thread, is_idle, poll);

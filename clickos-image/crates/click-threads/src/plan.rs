@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which thread runs which elements.
-use std::collections::{BTreeMap, HashMap};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use click_core::threads::{Answered, Assembled, Call, Place, Threads};
 use click_core::{ConfigError, HandlerError, text};
 
 /// Classes whose elements join threads: one end each for those that push, one for the one that pulls.
-const QUEUES: [&str; 3] = ["Queue", "SimpleQueue", "QuickNoteQueue"];
+const QUEUES: [&str; 4] = ["CPUQueue", "Queue", "SimpleQueue", "QuickNoteQueue"];
 /// Classes of elements that thread 0 runs, since it has the sockets.
 const OF_THREAD_0: [&str; 2] = ["ChatterSocket", "ControlSocket"];
 /// Classes whose arguments name handlers, or are free texts: what they name may run anywhere.
-const CALLERS: [&str; 10] = [
+const CALLERS: [&str; 11] = [
+    "BalancedThreadSched",
     "ChatterSocket",
     "ControlSocket",
     "DriverManager",
@@ -131,6 +133,15 @@ impl Plan {
                     )));
                 }
             }
+        }
+        if elements
+            .iter()
+            .any(|e| e.class.name == "BalancedThreadSched")
+        {
+            let has_task = |e: &usize| elements[*e].class.task && !is_queue[*e];
+            let joined = connections.iter().flat_map(|c| [c.from.0, c.to.0]);
+            let joined: BTreeSet<usize> = joined.filter(has_task).collect();
+            spread(&joined, threads, &mut islands, &mut of_island);
         }
         let home = |element| {
             of_island
@@ -254,6 +265,28 @@ fn find(by_name: &HashMap<&str, usize>, from: &str, name: &str) -> Option<usize>
         around = outer;
     }
     by_name.get(name).copied()
+}
+
+/// Gives each island of `tasks` that has no thread yet to the one with the fewest islands.
+fn spread(
+    tasks: &BTreeSet<usize>,
+    threads: usize,
+    islands: &mut Islands,
+    of_island: &mut BTreeMap<usize, (usize, usize)>,
+) {
+    let mut loads = vec![0; threads];
+    let busy: BTreeSet<usize> = tasks.iter().map(|task| islands.of(*task)).collect();
+    for (_, thread) in busy.iter().filter_map(|island| of_island.get(island)) {
+        loads[*thread] += 1;
+    }
+    for task in tasks {
+        let island = islands.of(*task);
+        let least = (0..threads).min_by_key(|thread| loads[*thread]);
+        if let (Entry::Vacant(vacant), Some(least)) = (of_island.entry(island), least) {
+            vacant.insert((*task, least));
+            loads[least] += 1;
+        }
+    }
 }
 
 /// What StaticThreadScheds say: the last one of an element counts.

@@ -1,125 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A queue between threads: an inlet at each thread that pushes, the outlet at the one that pulls.
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use click_core::class::{Arg, optional};
 use click_core::handler::{command, read, read_write};
+use click_core::threads::InTransit;
 use click_core::{
     Batch, Change, Class, Context, Element, Handler, HandlerError, Packet, Ring, Signal, Storage,
 };
 use vale_handoff::{Receiver, Sender};
 
+use crate::gauge::Gauge;
 use crate::letters::Shared;
-use crate::slot::Slot;
 
-/// Room of each ring at least, so that a small queue can be made larger while it runs.
-const LEAST: usize = 1024;
+/// A place for a packet in a ring.
+pub type Slot = Option<InTransit>;
 
-/// What all ends of a queue count together.
-pub struct Gauge {
-    class: &'static str,
-    /// Packets in all rings and at the outlet, and those that are being copied.
-    length: AtomicUsize,
-    capacity: AtomicUsize,
-    highwater: AtomicUsize,
-    drops: AtomicU64,
-    /// Slots of each ring.
-    slots: usize,
-}
-
-impl Gauge {
-    /// The gauge of a queue of this class.
-    pub fn new(class: &'static str, capacity: usize) -> Self {
-        Self {
-            class,
-            length: AtomicUsize::new(0),
-            capacity: AtomicUsize::new(capacity),
-            highwater: AtomicUsize::new(0),
-            drops: AtomicU64::new(0),
-            slots: capacity.max(LEAST).next_power_of_two(),
-        }
-    }
-
-    /// Slots that each ring needs.
-    pub fn slots(&self) -> usize {
-        self.slots
-    }
-
-    /// True if those that push rest while it is full.
-    fn is_told(&self) -> bool {
-        self.class != "SimpleQueue"
-    }
-
-    fn length(&self) -> usize {
-        self.length.load(Ordering::SeqCst)
-    }
-
-    fn has_room(&self) -> bool {
-        self.length() < self.capacity.load(Ordering::Relaxed)
-    }
-
-    /// Reserves places for at most `n` packets; returns their number, and the length before.
-    fn reserve(&self, n: usize) -> (usize, usize) {
-        let capacity = self.capacity.load(Ordering::Relaxed);
-        let mut length = self.length.load(Ordering::Relaxed);
-        loop {
-            let fits = n.min(capacity.saturating_sub(length));
-            let reserved = self.length.compare_exchange_weak(
-                length,
-                length + fits,
-                Ordering::SeqCst,
-                Ordering::Relaxed,
-            );
-            match reserved {
-                Ok(_) => {
-                    // it seldom grows, and a write would take the line from the other side
-                    if length + fits > self.highwater.load(Ordering::Relaxed) {
-                        self.highwater.fetch_max(length + fits, Ordering::Relaxed);
-                    }
-                    return (fits, length);
-                }
-                Err(other) => length = other,
-            }
-        }
-    }
-
-    /// Counts what had no room; the first time with a message.
-    #[cold]
-    fn count_drops(&self, ctx: &mut Context<'_>, packets: usize) {
-        let before = self.drops.fetch_add(packets as u64, Ordering::Relaxed);
-        if before == 0 && self.capacity.load(Ordering::Relaxed) > 0 {
-            let line = format!("{} :: {}: overflow", ctx.name(), self.class);
-            ctx.print(&line);
-        }
-    }
-}
+/// How often the thread's loop looks at an inlet that waits for room until any room is enough. Before, half of the
+/// queue has to be empty, so that the two sides do not meet for each burst.
+const LOOKS: u32 = 64;
 
 /// Tells the thread's loop that an end waits for the other side.
 pub struct Watch {
     /// The end's element.
     pub element: usize,
     waits: Rc<Cell<bool>>,
-    gauge: Arc<Gauge>,
-    is_inlet: bool,
+    far: Far,
+}
+
+/// What an end waits for.
+enum Far {
+    /// Room in the queue; and how often the loop looked.
+    Room(Arc<Gauge>, Cell<u32>),
+    /// Packets in rings.
+    Packets(Rc<RefCell<Vec<Receiver<Slot>>>>),
 }
 
 impl Watch {
     /// True if what it waits for is there, and the element has to run.
     pub fn is_due(&self) -> bool {
-        self.waits.get()
-            && match self.is_inlet {
-                true => self.gauge.has_room(),
-                false => self.gauge.length() > 0,
+        if !self.waits.get() {
+            return false;
+        }
+        match &self.far {
+            Far::Room(gauge, looks) => {
+                let is_due = match looks.get() >= LOOKS {
+                    true => gauge.has_room(),
+                    false => gauge.is_half_empty(),
+                };
+                looks.set(if is_due {
+                    0
+                } else {
+                    looks.get().saturating_add(1)
+                });
+                is_due
             }
+            Far::Packets(receivers) => receivers.borrow_mut().iter_mut().any(|r| r.waiting() > 0),
+        }
+    }
+
+    /// True if it will be due without another thread, so that this one must not sleep.
+    pub fn keeps_awake(&self) -> bool {
+        match &self.far {
+            Far::Room(gauge, _) => self.waits.get() && gauge.has_room(),
+            Far::Packets(_) => self.is_due(),
+        }
+    }
+
+    /// True if it waits for room, of which another thread may make less than it tells.
+    pub fn is_full(&self) -> bool {
+        self.waits.get() && matches!(self.far, Far::Room(..))
     }
 }
 
 /// Where a thread pushes.
 pub struct Inlet {
     gauge: Arc<Gauge>,
+    /// Packets that left the queue, as last read.
+    left: usize,
     sender: Sender<Slot>,
     shared: Arc<Shared>,
     /// The thread that pulls.
@@ -145,11 +105,11 @@ impl Inlet {
         let watch = Watch {
             element,
             waits: Rc::clone(&waits),
-            gauge: Arc::clone(&gauge),
-            is_inlet: true,
+            far: Far::Room(Arc::clone(&gauge), Cell::new(0)),
         };
         let inlet = Self {
             gauge,
+            left: 0,
             sender,
             shared,
             to,
@@ -160,17 +120,31 @@ impl Inlet {
         (inlet, watch)
     }
 
-    /// Copies as many packets as there is room for to the other thread.
-    fn send(&mut self, batch: &mut Batch) {
-        let (fits, before) = self.gauge.reserve(batch.len());
-        for packet in batch.drain_front(fits) {
-            // each ring has a slot for every packet that the queue may have
-            self.sender.push(|slot| slot.fill(&packet));
+    /// Sends as many packets as there is room for to the other thread.
+    fn send(&mut self, ctx: &mut Context<'_>, batch: &mut Batch) {
+        let fits = self.gauge.reserve(batch.len(), &mut self.left);
+        let sender = &mut self.sender;
+        let lost = ctx.pool().send(batch, fits, |packet| {
+            // each ring has a slot for every packet that the queue may have, and the receiver leaves slots empty
+            sender.push(|slot| std::mem::forget(slot.replace(packet)));
+        });
+        if lost > 0 {
+            self.gauge.cancel(lost);
+            self.gauge.count_drops(ctx, lost);
         }
-        // who sleeps found the queue empty
-        if self.sender.publish() && before == 0 {
+        if self.sender.publish() {
             self.shared.wake(self.to);
         }
+    }
+
+    fn set_waits(&self, ctx: &mut Context<'_>, waits: bool) {
+        if self.waits.replace(waits) != waits {
+            match waits {
+                true => self.gauge.begin_wait(),
+                false => self.gauge.end_wait(),
+            }
+        }
+        ctx.set_writable(!waits);
     }
 }
 
@@ -181,7 +155,7 @@ impl Element for Inlet {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
         let several = batch.len() > 1;
         if self.held.is_empty() {
-            self.send(&mut batch);
+            self.send(ctx, &mut batch);
         }
         // the runs of a task that the engine joined would each have seen that the queue is full
         if several && self.gauge.is_told() && self.held.is_empty() && batch.len() <= MAX_HELD {
@@ -191,20 +165,18 @@ impl Element for Inlet {
             self.gauge.count_drops(ctx, batch.len());
         }
         ctx.recycle(batch);
-        if self.gauge.is_told() && !(self.held.is_empty() && self.gauge.has_room()) {
-            self.waits.set(true);
-            ctx.set_writable(false);
+        if self.gauge.is_told() && (!self.held.is_empty() || self.gauge.is_full(&mut self.left)) {
+            self.set_waits(ctx, true);
         }
     }
 
     /// Room has come.
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
         let mut held = std::mem::take(&mut self.held);
-        self.send(&mut held);
+        self.send(ctx, &mut held);
         self.held = held;
         if self.held.is_empty() && self.gauge.has_room() {
-            self.waits.set(false);
-            ctx.set_writable(true);
+            self.set_waits(ctx, false);
         }
         false
     }
@@ -224,7 +196,7 @@ impl Element for Inlet {
     /// Nothing on this thread sees what becomes of the packets, unless it measures the queue. One that is
     /// smaller than a batch would be full after each.
     fn is_plain(&self) -> bool {
-        !self.is_measured && self.gauge.capacity.load(Ordering::Relaxed) >= MAX_HELD
+        !self.is_measured && self.gauge.capacity() >= MAX_HELD
     }
 
     fn signal(&self) -> Signal {
@@ -263,7 +235,7 @@ const AHEAD: usize = 32;
 /// Where the one thread pulls that the queue belongs to. It may push, too.
 pub struct Outlet {
     gauge: Arc<Gauge>,
-    receivers: Vec<Receiver<Slot>>,
+    receivers: Rc<RefCell<Vec<Receiver<Slot>>>>,
     /// Whose turn it is.
     next: usize,
     stored: Ring,
@@ -271,6 +243,10 @@ pub struct Outlet {
     /// The threads that push.
     from: Vec<usize>,
     waits: Rc<Cell<bool>>,
+    /// Packets that left the queue, as last read; none if this thread does not push.
+    own_left: Option<usize>,
+    /// True if an element measures what is stored.
+    is_measured: bool,
 }
 
 impl Outlet {
@@ -281,13 +257,14 @@ impl Outlet {
         receivers: Vec<Receiver<Slot>>,
         shared: Arc<Shared>,
         from: Vec<usize>,
+        is_measured: bool,
     ) -> (Self, Watch) {
         let waits = Rc::new(Cell::new(true));
+        let receivers = Rc::new(RefCell::new(receivers));
         let watch = Watch {
             element,
             waits: Rc::clone(&waits),
-            gauge: Arc::clone(&gauge),
-            is_inlet: false,
+            far: Far::Packets(Rc::clone(&receivers)),
         };
         let outlet = Self {
             gauge,
@@ -297,44 +274,34 @@ impl Outlet {
             shared,
             from,
             waits,
+            own_left: None,
+            is_measured,
         };
         (outlet, watch)
     }
 
     /// Takes up to `max` packets out of rings, of each in turn.
     fn receive(&mut self, ctx: &mut Context<'_>, max: usize, into: &mut Batch) {
-        let (mut left, mut lost) = (max, 0);
-        for _ in 0..self.receivers.len() {
-            let receiver = &mut self.receivers[self.next];
-            while left > 0 {
-                let Some(packet) = receiver.pop(|slot| slot.take(ctx.pool())) else {
-                    break;
-                };
-                match packet {
-                    Some(packet) => {
-                        into.push_back(packet);
-                        left -= 1;
-                    }
-                    None => lost += 1,
-                }
-            }
+        let (mut left, before) = (max, into.len());
+        let mut receivers = self.receivers.borrow_mut();
+        for _ in 0..receivers.len() {
+            let receiver = &mut receivers[self.next];
+            left -= ctx
+                .pool()
+                .receive(left, into, || receiver.pop(Option::take).flatten());
             receiver.release();
-            self.next = (self.next + 1) % self.receivers.len();
+            self.next = (self.next + 1) % receivers.len();
             if left == 0 {
                 break;
             }
         }
-        if lost > 0 {
-            self.left(ctx, lost);
-            self.gauge.count_drops(ctx, lost);
-        }
+        // their bytes are in the other processor's cache
+        into.packets()[before..].iter().for_each(Packet::prefetch);
     }
 
     /// Counts packets that left; half empty it wakes those that push.
     fn left(&mut self, ctx: &mut Context<'_>, n: usize) {
-        let before = self.gauge.length.fetch_sub(n, Ordering::SeqCst);
-        let half = self.gauge.capacity.load(Ordering::Relaxed) / 2;
-        if self.gauge.is_told() && before > half && before - n <= half {
+        if self.gauge.leave(n) {
             self.wake_senders();
         }
         self.tell_room(ctx);
@@ -348,7 +315,9 @@ impl Outlet {
 
     /// Notifies those that push on this thread whether there is room.
     fn tell_room(&self, ctx: &mut Context<'_>) {
-        ctx.set_writable(!self.gauge.is_told() || self.gauge.has_room());
+        if self.own_left.is_some() {
+            ctx.set_writable(!self.gauge.is_told() || self.gauge.has_room());
+        }
     }
 
     /// Notifies those that pull of what there is after a pull, which may have been without result.
@@ -385,7 +354,9 @@ impl Outlet {
 impl Element for Outlet {
     /// Packets of its own thread.
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        let (fits, _) = self.gauge.reserve(batch.len());
+        let fits = self
+            .gauge
+            .reserve(batch.len(), self.own_left.get_or_insert_default());
         self.stored.append_front(&mut batch, fits, self.gauge.slots);
         if !batch.is_empty() {
             self.gauge.count_drops(ctx, batch.len());
@@ -441,8 +412,14 @@ impl Element for Outlet {
 }
 
 impl Storage for Outlet {
+    /// Enough for a burst is enough to know for those that do not measure: who asks takes no more at a time.
     fn stored(&self) -> usize {
-        self.gauge.length()
+        let receivers = self.receivers.borrow();
+        let known = receivers.iter().map(Receiver::known).sum::<usize>() + self.stored.len();
+        match known < AHEAD || self.is_measured {
+            true => self.gauge.length(),
+            false => known,
+        }
     }
 
     fn room(&self) -> usize {
@@ -484,12 +461,10 @@ fn text(n: impl ToString) -> Result<String, HandlerError> {
 /// The handlers of a queue.
 static HANDLERS: [Handler<Outlet>; 6] = [
     read("length", |me, _| text(me.gauge.length())),
-    read("highwater_length", |me, _| {
-        text(me.gauge.highwater.load(Ordering::Relaxed))
-    }),
+    read("highwater_length", |me, _| text(me.gauge.highwater())),
     read_write(
         "capacity",
-        |me, _| text(me.gauge.capacity.load(Ordering::Relaxed)),
+        |me, _| text(me.gauge.capacity()),
         |me, view, value| {
             let (capacity, most) = (view.parse::<usize>(value)?, me.gauge.slots);
             if capacity > most {
@@ -497,21 +472,16 @@ static HANDLERS: [Handler<Outlet>; 6] = [
                 return Err(HandlerError::rejected(message));
             }
             Ok(Change::of(move |me: &mut Outlet, ctx| {
-                me.gauge.capacity.store(capacity, Ordering::SeqCst);
+                me.gauge.set_capacity(capacity);
                 me.wake_senders();
                 me.tell_room(ctx);
             }))
         },
     ),
-    read("drops", |me, _| {
-        text(me.gauge.drops.load(Ordering::Relaxed))
-    }),
+    read("drops", |me, _| text(me.gauge.drops())),
     command("reset_counts", |_, _, _| {
         Ok(Change::of(|me: &mut Outlet, _| {
-            me.gauge.drops.store(0, Ordering::Relaxed);
-            me.gauge
-                .highwater
-                .store(me.gauge.length(), Ordering::Relaxed);
+            me.gauge.reset_counts();
         }))
     }),
     command("reset", |_, _, _| Ok(Change::of(Outlet::reset))),
@@ -526,7 +496,11 @@ const CLASS: Class = Class {
     ..Class::DEFAULT
 };
 
-static CLASSES: [Class; 3] = [
+static CLASSES: [Class; 4] = [
+    Class {
+        name: "CPUQueue",
+        ..CLASS
+    },
     Class {
         name: "Queue",
         ..CLASS

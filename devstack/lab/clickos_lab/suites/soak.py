@@ -21,6 +21,7 @@ from clickos_lab.suites import debian13
 from clickos_lab.suites import openstack_2026_1
 from clickos_lab.suites import packages
 from clickos_lab.suites import progress
+from clickos_lab.suites import races
 from clickos_lab.suites import results
 from clickos_lab.suites import xen
 from clickos_lab.xen import packages as xen_packages
@@ -181,8 +182,8 @@ def _gate(_names):
 
 #: Parts that a suite describes, by its module.
 _SUITES = ('again-up', 'attack', 'compute', 'debian13', 'faults', 'gate',
-           'openstack-2026-1', 'packages', 'reads', 'tempest', 'upgrade',
-           'xen', 'xen-hosts')
+           'openstack-2026-1', 'packages', 'races', 'reads', 'tempest',
+           'upgrade', 'xen', 'xen-hosts')
 #: Parts that are not tests on a Xen host, or need more than those.
 _OTHERS = {
     'gate': _gate,
@@ -196,6 +197,7 @@ _OTHERS = {
     'compute': _in_lab('compute'), 'rings': _rings, 'loops': _loops,
     'fuzz': _fuzz,
     'seeds': _seeds,
+    'races': lambda _names: races.main(),
     'xen-hosts': _in_lab('xen_hosts'),
     'reads': _in_lab('reads'),
     'tempest': _in_lab('tempest', '--regex',

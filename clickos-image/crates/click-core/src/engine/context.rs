@@ -490,6 +490,12 @@ impl<'a> Context<'a> {
         1
     }
 
+    /// The number of the thread that runs the element.
+    #[cfg(not(feature = "threads"))]
+    pub fn thread(&self) -> usize {
+        0
+    }
+
     /// The number of the element.
     pub fn index(&self) -> usize {
         self.me

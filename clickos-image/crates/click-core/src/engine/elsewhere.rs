@@ -148,4 +148,10 @@ impl Context<'_> {
     pub fn threads(&self) -> usize {
         self.engine.threads.as_ref().map_or(1, |t| t.count())
     }
+
+    /// The number of the thread that runs the element.
+    pub fn thread(&self) -> usize {
+        let threads = self.engine.threads.as_ref();
+        threads.map_or(0, |t| t.home(self.me))
+    }
 }

@@ -57,7 +57,7 @@ fn shapes() -> Vec<Shape> {
             RecordTimestamp
         "),
         shape("0/0", "a/a", "x/x", "
-            ARPTable AnnotationInfo ClickyInfo DevirtualizeInfo FlowInfo HandlerTask IPFieldInfo
+            ARPTable AnnotationInfo BalancedThreadSched ClickyInfo DevirtualizeInfo FlowInfo HandlerTask IPFieldInfo
             IPNameInfo IPRewriterPatterns Message NullTask QuitWatcher RandomSeed RoundRobinIPMapper
             SourceIPHashMapper SpinlockInfo StaticThreadSched FlowThreadSched
         "),
@@ -140,7 +140,7 @@ fn shapes() -> Vec<Shape> {
             CoDel DelayShaper PullNull
         "),
         shape("1/1-", "h/h", "x/x", "
-            FlowHashSwitch HashSwitch ICMPRewriter RandomSwitch RoundRobinSwitch StrideSwitch Tee
+            CPUSwitch FlowHashSwitch HashSwitch ICMPRewriter RandomSwitch RoundRobinSwitch StrideSwitch Tee
         "),
         shape("1/1-", "l/lh", "x/x", "
             PullTee

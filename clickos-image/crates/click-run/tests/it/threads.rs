@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// The longest wait for anything, on a machine that does other things too.
-const PATIENCE: Duration = Duration::from_secs(50);
+pub const PATIENCE: Duration = Duration::from_secs(50);
 
 fn command(config: &str, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_click"));
@@ -14,11 +14,11 @@ fn command(config: &str, args: &[&str]) -> Command {
     command
 }
 
-fn run(config: &str, args: &[&str]) -> Output {
+pub fn run(config: &str, args: &[&str]) -> Output {
     command(config, args).output().unwrap()
 }
 
-fn click(config: &str, args: &[&str]) -> String {
+pub fn click(config: &str, args: &[&str]) -> String {
     let ran = run(config, args);
     let errors = String::from_utf8(ran.stderr).unwrap();
     assert!(ran.status.success(), "{errors}");
@@ -33,10 +33,10 @@ fn refused(config: &str, args: &[&str]) -> String {
 }
 
 /// A running `click`; ends with the test.
-struct Running(Child);
+pub struct Running(pub Child);
 
 impl Running {
-    fn start(config: &str, args: &[&str]) -> Self {
+    pub fn start(config: &str, args: &[&str]) -> Self {
         let mut command = command(config, args);
         Self(command.stdout(Stdio::piped()).spawn().unwrap())
     }
@@ -210,6 +210,29 @@ fn packets_keep_what_was_stripped_and_their_annotations() {
 }
 
 #[test]
+fn parts_without_a_binding_are_spread_over_the_threads() {
+    let config = "a :: InfiniteSource(LIMIT 9) -> Queue -> ua :: Unqueue -> Counter -> Queue -> dc :: Discard;
+        b :: InfiniteSource(LIMIT 9) -> Discard; BalancedThreadSched; StaticThreadSched(b 1); Script(wait 0.3s,
+        print $(a.home_thread) $(ua.home_thread) $(dc.home_thread) $(b.home_thread) $(dc.count), stop)";
+    assert_eq!(click(config, &["-j", "3"]), "0 2 0 1 9\n");
+    let one = run(config, &[]);
+    assert_eq!(String::from_utf8(one.stdout).unwrap(), "0 0 0 0 9\n");
+}
+
+#[test]
+fn elements_for_each_processor_know_their_thread() {
+    let config = "q :: CPUQueue(12) -> u :: Unqueue(ACTIVE false) -> d :: Discard; j :: InfiniteSource(LIMIT 9) -> q;
+        i :: InfiniteSource(LIMIT 9) -> s :: CPUSwitch; s[0] -> a :: Counter -> Discard; s[1] -> b :: Counter -> q;
+        StaticThreadSched(i 1, j 2); Script(wait 0.3s,
+        print $(a.count) $(b.count) $(q.length) $(q.drops) $(q.class), write u.active true, wait 0.3s, print $(d.count), stop)";
+    let ran = run(config, &["-j", "3"]);
+    assert_eq!(
+        String::from_utf8(ran.stdout).unwrap(),
+        "0 9 12 6 CPUQueue\n12\n"
+    );
+}
+
+#[test]
 fn threads_that_call_each_other_do_not_block() {
     let caller = |name: &str, peer: &str| {
         format!(
@@ -297,20 +320,4 @@ fn what_cannot_run_on_several_threads_is_refused() {
     assert!(errors.matches(why).count() >= 1, "{errors}");
     let errors = String::from_utf8(run("", &["-j", "65"]).stderr).unwrap();
     assert!(errors.contains("65 is not in 1..=64"), "{errors}");
-}
-
-#[test]
-fn bindings_of_an_inner_compound_count() {
-    let config = "StaticThreadSched(sub0 1);
-        sub0, sub1 :: { src :: RatedSource -> q :: Queue -> d :: Discard; StaticThreadSched(d 0) };
-        Script(wait 1s, print $(sub0/src.home_thread) $(sub0/d.home_thread) $(sub1/src.home_thread), stop)";
-    for more in [&["-j", "2"][..], &["--simtime", "-j", "2"]] {
-        assert_eq!(click(config, more), "1 0 0\n");
-    }
-    let warning = "s: warning: there is no thread 2\n";
-    let ran = run(
-        "d :: Idle -> Discard; s :: StaticThreadSched(d 2)",
-        &["-q", "-j", "2"],
-    );
-    assert_eq!(String::from_utf8(ran.stderr).unwrap(), warning);
 }
