@@ -168,6 +168,11 @@ impl<N: Number> Gauge<N> {
         self.drops.0.load(Ordering::Relaxed)
     }
 
+    /// Adds the drops of the queue that this one follows.
+    pub fn add_drops(&self, packets: u64) {
+        self.drops.0.fetch_add(packets, Ordering::Relaxed);
+    }
+
     /// Forgets drops, and the lengths there were.
     pub fn reset_counts(&self) {
         self.drops.0.store(0, Ordering::Relaxed);

@@ -188,8 +188,7 @@ impl Element for Inlet {
         };
         self.held.append(&mut old.held);
         if !self.held.is_empty() {
-            self.waits.set(true);
-            ctx.set_writable(false);
+            self.set_waits(ctx, true);
         }
     }
 
@@ -393,9 +392,10 @@ impl Element for Outlet {
         let mut all = ctx.batch();
         old.stored.take_front(usize::MAX, &mut all);
         old.receive(ctx, usize::MAX, &mut all);
-        let drops = old.gauge.drops.load(Ordering::Relaxed);
-        self.gauge.drops.fetch_add(drops, Ordering::Relaxed);
+        self.gauge.add_drops(old.gauge.drops());
+        let pushes = self.own_left;
         self.push(ctx, 0, all);
+        self.own_left = pushes;
     }
 
     fn signal(&self) -> Signal {

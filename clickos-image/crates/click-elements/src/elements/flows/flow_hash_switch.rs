@@ -162,7 +162,7 @@ impl Element for FlowHashSwitch {
         let outputs = ctx.outputs() as u64;
         distribute(ctx, batch, |_, batch, ways| {
             // a hash has 32 bits: its upper part decides, which is cheaper than a division
-            let way = |packet: &Packet| (hash(packet) * outputs >> 32) as usize;
+            let way = |packet: &Packet| ((hash(packet) * outputs) >> 32) as usize;
             ways.extend(batch.iter().map(way));
         });
     }
@@ -258,7 +258,7 @@ mod tests {
             let mut counts = vec![0u64; 8];
             for port in 40_000..41_024 {
                 let hash = of(&v4(6, [1, 2], [port, 80], 0));
-                counts[(hash * outputs >> 32) as usize] += 1;
+                counts[((hash * outputs) >> 32) as usize] += 1;
             }
             let least = 1024 / outputs * 3 / 4;
             let used = &counts[..outputs as usize];

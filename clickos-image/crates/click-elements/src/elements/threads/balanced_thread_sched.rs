@@ -23,7 +23,8 @@ pub static ELEMENT: Class = Class {
     args: &[optional("INTERVAL"), optional("INCREASING")],
     build: |a| {
         let (interval, increasing) = (a.opt::<u32>("INTERVAL"), a.opt::<bool>("INCREASING"));
-        (interval?, increasing?);
+        interval?;
+        increasing?;
         Some(Box::new(BalancedThreadSched))
     },
     ..Class::DEFAULT
