@@ -19,6 +19,7 @@ from clickos_lab import prereq
 from clickos_lab import rust
 from clickos_lab.suites import packages
 from clickos_lab.suites import progress
+from clickos_lab.suites import races
 from clickos_lab.suites import results
 from clickos_lab.suites import xen
 from clickos_lab.xen import packages as xen_packages
@@ -179,7 +180,7 @@ def _gate(_names):
 
 #: Parts that a suite describes, by its module.
 _SUITES = ('again-up', 'attack', 'compute', 'faults', 'gate', 'packages',
-           'reads', 'tempest', 'xen', 'xen-hosts')
+           'races', 'reads', 'tempest', 'xen', 'xen-hosts')
 #: Parts that are not tests on a Xen host, or need more than those.
 _OTHERS = {
     'gate': _gate,
@@ -190,6 +191,7 @@ _OTHERS = {
     'compute': _in_lab('compute'), 'rings': _rings, 'loops': _loops,
     'fuzz': _fuzz,
     'seeds': _seeds,
+    'races': lambda _names: races.main(),
     'xen-hosts': _in_lab('xen_hosts'),
     'reads': _in_lab('reads'),
     'tempest': _in_lab('tempest', '--regex',
