@@ -53,7 +53,7 @@ pub fn assemble(
         true => {
             let threads = environment.limits.threads;
             crate::copies::copy(&mut flat, threads, &limits, &mut errors)
-        },
+        }
         false => crate::copies::Copies::default(),
     };
     let written = flat.elements.len();
