@@ -171,6 +171,8 @@ class Probe:
         try:
             self._fleet.instantiate(vnf)
             live(vnf)
+            self._fleet.operate(vnf, 'terminate',
+                                {'terminationType': 'FORCEFUL'})
         finally:
             self._fleet.tacker.remove_vnf(vnf)
 
