@@ -25,6 +25,8 @@ from clickos_lab.upgrade import steps
 
 ORDERS = {'controllers-first': ('controllers', 'host'),
           'host-first': ('host', 'controllers')}
+#: The status of then_stop() after a signal.
+_INTERRUPTED = 130
 #: Seconds that the start of all guests again may interrupt traffic.
 GUESTS_S = 60
 #: The order after which databases are lost and restored.
@@ -42,8 +44,13 @@ def main(names):
     except errors.LabError as e:
         print(f'error: {e}')
         return 1
-    return max(on_lab.then_stop(lab, lambda: upgrade(lab, name))
-               for name in names or ORDERS)
+    status = 0
+    for name in names or ORDERS:
+        done = on_lab.then_stop(lab, functools.partial(upgrade, lab, name))
+        status = max(status, done)
+        if done == _INTERRUPTED:
+            break
+    return status
 
 
 def upgrade(lab, order):
