@@ -17,7 +17,7 @@ PLAIN = PYTHONPATH=$(CURDIR)/devstack/lab:$(CURDIR)/cosmos/python:$(CURDIR)/inte
 .PHONY: help try cast demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages release docs
 
 help:
-	@echo 'Try the product (root, Debian 12 or 13)'
+	@echo 'Try the product (root, Debian 12)'
 	@echo '  make try          show a firewall guest between two namespaces, without OpenStack;'
 	@echo '                    KEEP=1 then opens a shell; leaving it removes all'
 	@echo '  make demo         show the main job on real services; KEEP=1 leaves them up,'
