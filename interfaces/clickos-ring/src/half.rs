@@ -564,15 +564,19 @@ impl Consumer {
             true => u16::MAX.into(),
             false => BUFFER_SIZE,
         };
-        let mut count = 0;
+        let (mut count, mut is_plain) = (0, true);
         while count < slots.len() {
-            count += self.fetch_plain(memory, &mut slots[count..]);
+            // frames with flags in a row do not have the others read again for each of them
+            if is_plain {
+                count += self.fetch_plain(memory, &mut slots[count..]);
+            }
             let Some(slot) = slots.get_mut(count) else {
                 break;
             };
             let Some(found) = self.take(memory, most, &mut good) else {
                 break;
             };
+            is_plain = found.is_plain();
             *slot = found;
             count += 1;
         }

@@ -20,11 +20,11 @@ use crate::frame::tx_frame::TxFrame;
 /// Most workers.
 pub const MAX_WORKERS: usize = 16;
 /// Messages that wait between two workers.
-pub const SLOTS: usize = 512;
+pub const SLOTS: usize = 1024;
 /// Most frames of a message.
 pub const LIST: usize = 16;
-/// Bytes of the frames of a message, if there are several: four of the longest ones.
-const LIST_BYTES: usize = 4 * BUFFER_SIZE;
+/// Bytes of the frames of a message, if there are several: two of the longest ones.
+const LIST_BYTES: usize = 2 * BUFFER_SIZE;
 
 /// A port of a switch. The number tells it from later ports at the same place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,6 +160,7 @@ impl Message {
             self.count += 1;
             free = later;
         }
+        debug_assert!(self.count > 0, "a plain frame has a buffer at most");
         self.count
     }
 
