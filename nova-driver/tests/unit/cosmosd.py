@@ -202,7 +202,7 @@ class FakeCosmosd(fixtures.Fixture):
         return {'host_kind': self.host_kind, 'memory_mib': 2048,
                 'memory_used_mib': 64, 'cpus': 2, 'guests': len(self.guests),
                 'max_vcpus': 8 if self.host_kind == 'process' else 1,
-                'vcpus_used': sum(guest['vcpus']
+                'vcpus_used': sum(guest.get('vcpus', 1)
                                   for guest in self.guests.values()),
                 'pooled': 0, 'max_guests': 256, 'uptime_s': 77,
                 'version': '0.1.0',

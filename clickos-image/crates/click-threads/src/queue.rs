@@ -396,6 +396,10 @@ impl Element for Outlet {
         let pushes = self.own_left;
         self.push(ctx, 0, all);
         self.own_left = pushes;
+        if pushes.is_none() {
+            // no pull would tell those that begin to push here of room
+            ctx.set_writable(true);
+        }
     }
 
     fn signal(&self) -> Signal {

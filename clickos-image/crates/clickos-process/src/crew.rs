@@ -87,6 +87,14 @@ impl Crew {
         self.0.borrow().helpers.common.words()
     }
 
+    /// How long thread 0 may sleep at a time that would sleep for `timeout_ns`.
+    pub(crate) fn nap_ns(&self, timeout_ns: Option<u64>) -> Option<u64> {
+        match &self.0.borrow().member {
+            Some(member) => member.sleep_until(timeout_ns, 0),
+            None => timeout_ns,
+        }
+    }
+
     /// Sleeps by `poll`, which gets the descriptors that wake this thread, unless another thread wants something.
     pub(crate) fn rest(&self, poll: impl FnOnce(&[BorrowedFd<'_>])) {
         let team = self.0.borrow();

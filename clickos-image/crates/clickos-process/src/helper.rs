@@ -244,6 +244,7 @@ impl Seat {
         let tended = self.member.tend(&mut self.router, clock.now_ns());
         match progress {
             Progress::Idle { until_ns } if !tended => {
+                let until_ns = self.member.sleep_until(until_ns, now_ns);
                 let left_ns = until_ns.map(|until| until.saturating_sub(now_ns));
                 self.member.rest(|event| wait(event, left_ns));
             }

@@ -197,7 +197,10 @@ impl Platform for Process {
         let mut woken = Vec::new();
         match &self.crew {
             None => woken = readable(&own, &[], timeout_ns),
-            Some(crew) => crew.rest(|others| woken = readable(&own, others, timeout_ns)),
+            Some(crew) => {
+                let nap_ns = crew.nap_ns(timeout_ns);
+                crew.rest(|others| woken = readable(&own, others, nap_ns));
+            }
         }
         let mut woken = woken.into_iter();
         for vif in &self.vifs {

@@ -103,7 +103,8 @@ impl Engine {
     }
 }
 
-/// One text for those of all copies: a value that all agree on, the sum of numbers, or all of them.
+/// One text for those of all copies: a value that all agree on, the sum of numbers, or all of them. Values that
+/// begin with the same line, as carried state does, become one value of its form.
 fn joined(texts: Vec<String>, is_value: bool) -> String {
     let same = texts.windows(2).all(|pair| pair[0] == pair[1]);
     let first = texts.first().cloned().unwrap_or_default();
@@ -116,8 +117,17 @@ fn joined(texts: Vec<String>, is_value: bool) -> String {
     if same {
         return first;
     }
+    let head = first.lines().next().unwrap_or_default();
+    let is_headed = is_value && texts.iter().all(|text| text.lines().next() == Some(head));
     let mut all = String::new();
-    for text in texts.iter().filter(|text| !text.is_empty()) {
+    for (at, text) in texts.iter().enumerate() {
+        let text = match is_headed && at > 0 {
+            true => text[head.len()..].trim_start_matches('\n'),
+            false => text,
+        };
+        if text.is_empty() {
+            continue;
+        }
         if !all.is_empty() && !all.ends_with('\n') {
             all.push('\n');
         }
@@ -129,7 +139,8 @@ fn joined(texts: Vec<String>, is_value: bool) -> String {
 /// The sum of whole numbers, or of decimal ones.
 fn sum(texts: &[String]) -> Option<String> {
     let whole = texts.iter().map(|text| text.trim().parse::<i64>().ok());
-    if let Some(sum) = whole.sum::<Option<i64>>() {
+    // no overflow: there are at most 64 copies
+    if let Some(sum) = whole.map(|n| n.map(i128::from)).sum::<Option<i128>>() {
         return Some(sum.to_string());
     }
     let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -160,6 +171,15 @@ mod tests {
         assert_eq!(of(&["true", "true"], false), "true");
         assert_eq!(of(&["a 1\n", "", "b 2"], false), "a 1\nb 2");
         assert_eq!(of(&["", ""], false), "");
+        let largest = i64::MAX.to_string();
+        assert_eq!(of(&[&largest, "1"], false), "9223372036854775808");
         assert_eq!(of(&["inf", "nan"], false), "inf\nnan");
+    }
+
+    #[test]
+    fn state_of_copies_has_its_head_once() {
+        let texts = ["nat 1\nflow a\n", "nat 1\n", "nat 1\nflow b\n"];
+        assert_eq!(of(&texts, true), "nat 1\nflow a\nflow b\n");
+        assert_eq!(of(&["nat 1\n", "nat 1\nflow b\n"], true), "nat 1\nflow b\n");
     }
 }
