@@ -73,6 +73,7 @@ const ROWS: &[Row] = &[
     row("Paint", "1", "2", "red", PASSES),
     row("Print", "a", "b, 4", "b, many", PASSES),
     row("PullSwitch", "0", "1", "left", TWO_INPUTS),
+    row("CPUQueue", "5", "6", "many", PASSES),
     row("Queue", "5", "6", "many", PASSES),
     row("QuickNoteQueue", "5", "6", "many", PASSES),
     row("RED", "5, 50, 0.02", "6, 50, 0.02", "60, 50, 0.02", QUEUE_AROUND),

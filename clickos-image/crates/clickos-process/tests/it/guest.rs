@@ -562,7 +562,7 @@ fn the_command_line() {
     assert!(
         String::from_utf8(version.stdout)
             .unwrap()
-            .starts_with("clickos-process 0.")
+            .starts_with(concat!("clickos-process ", env!("CARGO_PKG_VERSION")))
     );
     for wrong in [&["--help"][..], &["a"], &["--version", "x"]] {
         let output = run(wrong);
