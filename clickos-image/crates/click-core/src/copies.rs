@@ -12,8 +12,16 @@ use click_lang::{Errors, Flat, FlatConnection, FlatElement, Limits, SourcePos, s
 /// The class of elements that ask for copies, and the one that they become.
 const ASKING: &str = "FlowThreadSched";
 const BINDING: &str = "StaticThreadSched";
-/// Classes of queues, of which other threads can push to the same one.
-const QUEUES: [&str; 4] = ["Queue", "SimpleQueue", "QuickNoteQueue", "ThreadSafeQueue"];
+/// Classes of queues that join threads, with their other names: any thread pushes, one pulls.
+pub const QUEUES: [&str; 7] = [
+    "CPUQueue",
+    "FullNoteQueue",
+    "NotifierQueue",
+    "Queue",
+    "QuickNoteQueue",
+    "SimpleQueue",
+    "ThreadSafeQueue",
+];
 /// Elements of a configuration that may have copies.
 const MOST: usize = 64;
 /// Bytes that a copied element takes in the flat configuration, besides its texts.
@@ -127,6 +135,11 @@ pub fn copy(flat: &mut Flat, threads: usize, limits: &Limits, errors: &mut Error
             let bytes: usize = own
                 .map(|e| ELEMENT_BYTES + e.name.len() + e.config.len())
                 .sum();
+            // each of them has a queue and what empties it on each thread
+            let is_inside = |n: usize| inside(&flat.elements[n].name, &name).is_some();
+            let crossing = flat.connections.iter();
+            let crossing = crossing.filter(|c| is_inside(c.from.0) != is_inside(c.to.0));
+            let bytes = bytes + crossing.count() * 2 * (ELEMENT_BYTES + name.len());
             if !errors.plan(bytes.saturating_mul(threads), limits, place, COPYING) {
                 return Copies::default();
             }

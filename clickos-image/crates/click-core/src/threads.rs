@@ -16,6 +16,7 @@ use click_packet::PacketPool;
 
 use crate::build::{assemble, initialize};
 use crate::config::environment::Environment;
+pub use crate::copies::QUEUES;
 use crate::engine::Engine;
 use crate::engine::class::Class;
 use crate::engine::element::Element;

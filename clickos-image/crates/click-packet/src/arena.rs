@@ -357,12 +357,7 @@ impl Arena {
         let me = unsafe { &mut *arena.as_ptr() };
         let list = &mut me.free_lists[class];
         // SAFETY: as the caller says, and the first one's buffer is of this list.
-        let count = unsafe {
-            match first.is_shared() {
-                true => list.release_refs(packets),
-                false => list.put_back(packets),
-            }
-        };
+        let count = unsafe { list.take_back(packets) };
         // SAFETY: they are gone; `me` is not used any more.
         unsafe { Self::end_use(arena, count) };
         count
@@ -384,12 +379,7 @@ impl Arena {
             // SAFETY: an arena lives while a packet of it is in use; the reference ends with this block.
             let list = unsafe { &mut (*arena.as_ptr()).free_lists[class] };
             // SAFETY: as the caller says, and the first one's buffer is of this list.
-            count = unsafe {
-                match first.is_shared() {
-                    true => list.release_refs(packets),
-                    false => list.put_back(packets),
-                }
-            };
+            count = unsafe { list.take_back(packets) };
             #[cfg(feature = "threads")]
             depot::give_surplus(&mut list.free, list.reserved, class);
         }
@@ -481,6 +471,22 @@ impl FreeList {
             // SAFETY: the n-th piece of what the caller gives away.
             let buffer = unsafe { buffer::place(at.add(n * buffer::size(SIZES[class]))) };
             self.free.push(buffer);
+        }
+    }
+
+    /// Takes the first packets back that are of one arena and class, and shared like the first. Returns how many those
+    /// are.
+    ///
+    /// # Safety
+    /// The first one's buffer is of this free list, and they are not used any more.
+    #[inline]
+    unsafe fn take_back(&mut self, packets: &[Packet]) -> usize {
+        // SAFETY: as the caller says.
+        unsafe {
+            match packets[0].is_shared() {
+                true => self.release_refs(packets),
+                false => self.put_back(packets),
+            }
         }
     }
 

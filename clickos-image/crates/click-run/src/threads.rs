@@ -8,7 +8,7 @@ use std::thread::{Builder, JoinHandle};
 use click_core::threads::Assembled;
 use click_core::{ConfigError, Progress, Router};
 use click_lang::Sources;
-use click_threads::{Member, Part, Phase, Plan, Shared, alone, parts};
+use click_threads::{Guard, Member, Part, Phase, Plan, alone, parts};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock::Clock;
@@ -73,7 +73,7 @@ pub fn build(
         let (shared, name) = (Arc::clone(&shared), format!("click-{}", part.thread()));
         let builder = Builder::new().name(name).stack_size(STACK);
         let other = builder.spawn(move || {
-            let _guard = Guard(shared);
+            let _guard = Guard::new(shared);
             if let Err(message) = work(&options, sources, part) {
                 eprintln!("{message}");
             }
@@ -84,17 +84,6 @@ pub fn build(
     let started = crew.member.start(assembled).map_err(refused)?;
     crew.check()?;
     Ok((started, Some(crew)))
-}
-
-/// A thread that ends before the others ends them, too.
-struct Guard(Arc<Shared>);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if self.0.phase() != Phase::End {
-            self.0.lose();
-        }
-    }
 }
 
 type Assembly = Result<Assembled, Vec<ConfigError>>;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use click_core::ConfigError;
@@ -62,6 +62,29 @@ pub struct Shared {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A thread that ends before the others ends them, too.
+pub struct Guard(Option<Arc<Shared>>);
+
+impl Guard {
+    /// To be dropped when the thread ends.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self(Some(shared))
+    }
+
+    /// The thread continues.
+    pub fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.take().filter(|s| s.phase() != Phase::End) {
+            shared.lose();
+        }
+    }
 }
 
 impl Shared {
@@ -253,5 +276,20 @@ impl Shared {
 
     pub(crate) fn take_errors(&self) -> Vec<ConfigError> {
         std::mem::take(&mut lock(&self.errors))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_ends_early_ends_the_others() {
+        let shared = Arc::new(Shared::new(2, &[0, 1], Vec::new()).unwrap());
+        Guard::new(Arc::clone(&shared)).disarm();
+        assert!(!shared.is_lost() && shared.phase() != Phase::End);
+        drop(Guard::new(Arc::clone(&shared)));
+        assert!(shared.is_lost() && shared.phase() == Phase::End);
+        assert_eq!(Arc::strong_count(&shared), 1);
     }
 }

@@ -13,6 +13,6 @@ mod member;
 mod plan;
 mod queue;
 
-pub use letters::{Phase, Shared};
+pub use letters::{Guard, Phase, Shared};
 pub use member::{Member, Part, parts};
 pub use plan::{Plan, alone};

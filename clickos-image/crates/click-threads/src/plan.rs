@@ -4,11 +4,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use click_core::threads::{Answered, Assembled, Call, Place, Threads};
+use click_core::threads::{Answered, Assembled, Call, Place, QUEUES, Threads};
 use click_core::{ConfigError, HandlerError, text};
 
-/// Classes whose elements join threads: one end each for those that push, one for the one that pulls.
-const QUEUES: [&str; 4] = ["CPUQueue", "Queue", "SimpleQueue", "QuickNoteQueue"];
 /// Classes of elements that thread 0 runs, since it has the sockets.
 const OF_THREAD_0: [&str; 2] = ["ChatterSocket", "ControlSocket"];
 /// Classes whose arguments name handlers, or are free texts: what they name may run anywhere.

@@ -7,7 +7,7 @@ use click_core::{
     Batch, ConfigError, Device, Entropy, Environment, Host, Limits, PacketPool, Progress, ReadFile,
     Router, Sources, WriteFile,
 };
-use click_threads::{Member, Part, Phase};
+use click_threads::{Guard, Member, Part, Phase};
 use clickos_control::files::{Quota, RamFiles};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::cell::RefCell;
@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What thread 0 and its helpers share.
@@ -207,6 +207,8 @@ impl Seat {
     /// None if the part does not start; thread 0 knows why then, and has ended the others.
     fn build(build: Build, clock: &Clock) -> Option<Self> {
         let part = build.part;
+        // a fault here must not leave thread 0 waiting for its turn
+        let guard = Guard::new(Arc::clone(part.shared()));
         let environment = environment(build.files, &build.stubs, build.limits, &build.key);
         let registry = click_elements::registry().guest();
         let sources = Sources::new(&build.name, build.text);
@@ -221,7 +223,10 @@ impl Seat {
         let member = part.install(&mut assembled);
         let started: Result<Router, Vec<ConfigError>> = member.start(assembled);
         match started {
-            Ok(router) => Some(Self { member, router }),
+            Ok(router) => {
+                guard.disarm();
+                Some(Self { member, router })
+            }
             Err(_) => {
                 member.refuse_calls();
                 None

@@ -33,6 +33,8 @@ _FAILED_TEST = re.compile(
 _REASON = re.compile(r"^ *([\w.]+\.)?\w*(Error|Exception|Failure|Timeout)\b|"
                      r"^thread '.*' .*panicked at ")
 _FAILED_TESTS_SHOWN = 10
+#: Suites in other threads have to end.
+_INTERRUPTED = threading.Event()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,9 +91,17 @@ def run_all(suites, log_folder, env):
 
 
 def _side_by_side(run, suites):
-    """Run suites, two at a time; an interrupt waits for these two."""
+    """Run suites, two at a time; an interrupt ends these two."""
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(run, suites))
+        runs = [pool.submit(run, suite) for suite in suites]
+        try:
+            return [each.result() for each in runs]
+        except BaseException:
+            _INTERRUPTED.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+        finally:
+            _INTERRUPTED.clear()
 
 
 def _run(suite, log, env):
@@ -145,6 +155,8 @@ def _follow(process, suite, output):
                      daemon=True).start()
     kept = []
     while (now_s := time.monotonic()) < deadline_s:
+        if _INTERRUPTED.is_set():
+            raise errors.LabError('interrupted')
         if now_s - silent_since_s > _SIGN_OF_LIFE_S:
             silent_since_s = now_s
             say.say(f'  {suite.name} is still at work')

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ping that runs all the time, judged step by step."""
 
-import re
 import subprocess
 import time
+
+from clickos_client import pings
 
 from clickos_lab import errors
 
 INTERVAL_S = 0.1
-_ANSWER = re.compile(r'icmp_seq=(\d+) ttl')
 
 
 class Stream:
@@ -26,7 +26,7 @@ class Stream:
                 stderr=subprocess.STDOUT)
 
     def _answered(self):
-        return [int(n) for n in _ANSWER.findall(self._log.read_text())]
+        return pings.answered(self._log.read_text())
 
     def settle(self):
         """Wait for a further answer, and count from there."""

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import signal
+import threading
 import time
 
 from clickos_lab import processes
@@ -129,3 +130,26 @@ class RunnerTest(base.TestCase):
         status, text = self.run_suites(self.suite('kill -INT $$'))
         self.assertEqual(1, status)
         self.assertIn('exit status -2', text)
+
+    def test_an_interrupt_ends_suites_that_run_side_by_side(self):
+        begun = [self.folder / name for name in ('one', 'two')]
+        suites = [self.suite(f'echo $$ > {file}.new; mv {file}.new {file}; '
+                             'exec sleep 1000', has_company=True)
+                  for file in begun]
+
+        def interrupt():
+            while not all(file.exists() for file in begun):
+                time.sleep(0.02)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(
+            signal.SIGINT, signal.default_int_handler))
+        other = threading.Thread(target=interrupt, daemon=True)
+        other.start()
+        self.assertRaises(KeyboardInterrupt, self.run_suites, *suites)
+        other.join()
+        for file in begun:
+            self.assertIsNone(processes.start_ticks(int(file.read_text())))
+        status, text = self.run_suites(
+            *(self.suite('exit 0', has_company=True) for _ in begun))
+        self.assertEqual(0, status, text)

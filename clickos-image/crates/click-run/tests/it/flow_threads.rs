@@ -88,3 +88,19 @@ fn what_cannot_have_copies_is_refused() {
         assert!(errors.contains(words), "{config}: {errors}");
     }
 }
+
+#[test]
+fn copies_share_the_queue_behind_them() {
+    for class in click_core::threads::QUEUES {
+        let config = format!(
+            "Idle -> c :: Counter -> q :: {class} -> Unqueue -> Discard; FlowThreadSched(c);
+             Script(print $(list), stop)"
+        );
+        let (out, errors) = run(&config, "2");
+        assert_eq!(errors, "", "{class}");
+        assert!(
+            out.contains("c@1") && !out.contains("@out"),
+            "{class}: {out}"
+        );
+    }
+}

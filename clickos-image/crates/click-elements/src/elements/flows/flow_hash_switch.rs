@@ -101,25 +101,26 @@ fn ports(protocol: u8, upper: &[u8]) -> [u16; 2] {
     both.map_or([0; 2], |(from, to)| [from, to])
 }
 
+/// The flow of the packet that an ICMP error quotes.
+fn quoted(upper: &[u8], quotes: usize) -> Option<Flow> {
+    let left = quotes.checked_sub(1)?;
+    flow(upper.get(icmp::HEADER..)?, left)
+}
+
 fn flow4(packet: &[u8], quotes: usize) -> Option<Flow> {
     let upper = packet.get(header_len(packet)?..)?;
     let is_part = be16(packet, 6)? & (ipv4::OFFSET | ipv4::MORE_FRAGMENTS) != 0;
     let protocol = if is_part { 0 } else { packet[9] };
-    if protocol == ipv4::ICMP
-        && quotes > 0
-        && upper.first().is_some_and(|kind| icmp::is_error(*kind))
-    {
-        let quoted = upper
-            .get(icmp::HEADER..)
-            .and_then(|quoted| flow(quoted, quotes - 1));
-        if quoted.is_some() {
-            return quoted;
-        }
-    }
-    Some(Flow {
-        addresses: [folded(packet.get(12..16)?), folded(packet.get(16..20)?)],
-        ports: ports(protocol, upper),
-    })
+    let is_error =
+        protocol == ipv4::ICMP && upper.first().is_some_and(|kind| icmp::is_error(*kind));
+    let outer = || {
+        Some(Flow {
+            addresses: [folded(packet.get(12..16)?), folded(packet.get(16..20)?)],
+            ports: ports(protocol, upper),
+        })
+    };
+    let inner = is_error.then(|| quoted(upper, quotes)).flatten();
+    inner.or_else(outer)
 }
 
 fn flow6(packet: &[u8], quotes: usize) -> Option<Flow> {
@@ -127,21 +128,15 @@ fn flow6(packet: &[u8], quotes: usize) -> Option<Flow> {
     let upper = packet.get(found.at..).unwrap_or_default();
     let is_known = found.is_whole() && found.fragment_at.is_none();
     let protocol = if is_known { packet[found.named_at] } else { 0 };
-    if protocol == ip6::ICMP6
-        && quotes > 0
-        && upper.first().is_some_and(|kind| *kind < FIRST_QUERY6)
-    {
-        let quoted = upper
-            .get(icmp::HEADER..)
-            .and_then(|quoted| flow(quoted, quotes - 1));
-        if quoted.is_some() {
-            return quoted;
-        }
-    }
-    Some(Flow {
-        addresses: [folded(packet.get(8..24)?), folded(packet.get(24..40)?)],
-        ports: ports(protocol, upper),
-    })
+    let is_error = protocol == ip6::ICMP6 && upper.first().is_some_and(|kind| *kind < FIRST_QUERY6);
+    let outer = || {
+        Some(Flow {
+            addresses: [folded(packet.get(8..24)?), folded(packet.get(24..40)?)],
+            ports: ports(protocol, upper),
+        })
+    };
+    let inner = is_error.then(|| quoted(upper, quotes)).flatten();
+    inner.or_else(outer)
 }
 
 /// The hash of a packet's flow; 0 without one.
