@@ -2,6 +2,7 @@
 """Keeps the chains of the host's switch as Neutron has them (ADR 0032)."""
 
 import ipaddress
+import threading
 
 from cosmos_client import CosmosError
 from oslo_log import log as logging
@@ -24,6 +25,9 @@ class Chains:
         """
         self._client = client
         self._neutron = neutron
+        #: Two loops of the agent set chains.
+        self._lock = threading.Lock()
+        self._compared = False
         self._set = {}
         self._reasons = {}
 
@@ -36,11 +40,24 @@ class Chains:
 
         :raises: ports.NeutronUnavailable, CosmosError
         """
+        with self._lock:
+            self._compare()
+
+    def restore(self):
+        """Set chains that the switch lost, before rules open its ports.
+
+        Packets pass the functions of a chain that a new switch does not have.
+
+        :raises: ports.NeutronUnavailable, CosmosError
+        """
+        with self._lock:
+            if not self._compared or self._set.keys() - self._known():
+                self._compare()
+
+    def _compare(self):
         chains, kept, self._reasons = self._neutron.chains()
         wanted = {chain['chain']: chain for chain in chains}
-        known = {chain['chain']: chain
-                 for chain in self._client.call('chain-list')['chains']
-                 if uuidutils.is_uuid_like(chain['chain'])}
+        known = self._known()
         # The definitions in force of the others stay for now.
         new = {name for name, chain in wanted.items()
                if self._changes(name, chain, known)}
@@ -52,6 +69,13 @@ class Chains:
                                   chain=name)
                 self._set.pop(name, None)
                 LOG.info('Chain %s is removed', name)
+        self._compared = True
+
+    def _known(self):
+        """Return Neutron's chains in the switch."""
+        return {chain['chain']: chain
+                for chain in self._client.call('chain-list')['chains']
+                if uuidutils.is_uuid_like(chain['chain'])}
 
     def _changes(self, name, chain, known):
         """Set a chain that the switch has not.

@@ -100,7 +100,8 @@ def make_ports(conf, transport, neutron, port_chains):
     wired = wiring.Wiring(_client(conf), neutron, attached.ports,
                           filters.refused)
     judged = resync.ResyncLoop('policies',
-                               _in_turn(filters.run_once, wired.run_once),
+                               _in_turn(port_chains.restore, filters.run_once,
+                                        wired.run_once),
                                options.port_look_interval)
     # A port whose link changes forwards from now on, or no more.
     reconciler = ports.Reconciler(_client(conf), neutron,
@@ -111,7 +112,7 @@ def make_ports(conf, transport, neutron, port_chains):
         options.port_look_interval)
 
     def changed(event):
-        # Packets pass a switch that started without its chains.
+        # A chain may have ports that need no rules to forward.
         lost = (kept,) if event == resync.HOST else ()
         for each in (*lost, judged, led, plugged):
             each.trigger()
@@ -131,12 +132,11 @@ def make_ports(conf, transport, neutron, port_chains):
                                 heartbeat.installed(_client(conf)))]
 
 
-def _in_turn(first, second):
-    """:returns: a call of both; a port without rules drops all frames"""
-    def run_both():
-        first()
-        return second()
-    return run_both
+def _in_turn(*calls):
+    """:returns: a call of all; a port without rules drops all frames"""
+    def run_all():
+        return [call() for call in calls][-1]
+    return run_all
 
 
 def _followed(attached, hint):

@@ -156,6 +156,22 @@ class ChainsTest(testtools.TestCase):
         keeper.run_once()
         self.assertEqual([NAMES[0]], list(switch.chains))
 
+    def test_only_chains_that_the_switch_lost_are_restored(self):
+        switch, neutron = Switch(), Neutron(chain(NAMES[0]))
+        keeper = self.keeper(switch, neutron)
+        keeper.restore()
+        self.assertEqual([NAMES[0]], list(switch.chains))
+        switch.calls.clear()
+        neutron.wanted.append(chain(NAMES[1]))
+        keeper.restore()
+        self.assertEqual([], switch.calls)
+        switch.chains.clear()
+        keeper.restore()
+        self.assertEqual(NAMES[:2], sorted(switch.chains))
+        switch.chains.clear()
+        neutron.away = True
+        self.assertRaises(ports.NeutronUnavailable, keeper.restore)
+
     def test_one_refused_chain_stops_no_other(self):
         switch = Switch()
         switch.refused = NAMES[0]

@@ -17,6 +17,7 @@ import testtools
 
 from clickos_agent import cmd
 from clickos_agent import conf
+from clickos_agent import ports
 from clickos_agent import resync
 from clickos_agent import rpc
 from tests.unit import cosmosd
@@ -71,7 +72,7 @@ class EventsTest(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.triggered, self.hints = [], []
+        self.triggered, self.hints, self.calls = [], [], {}
         patch = self.useFixture
         patch(fixtures.MockPatchObject(
             resync, 'ResyncLoop', side_effect=self.loop))
@@ -82,10 +83,14 @@ class EventsTest(testtools.TestCase):
         conf.register_opts(options)
         patch(conffixture.ConfFixture(options)).transport_url = 'fake:/'
         options([])
+        self.chains, self.client = mock.Mock(), mock.Mock()
+        patch(fixtures.MockPatchObject(cmd, '_client',
+                                       return_value=self.client))
         cmd.make_ports(options, oslo_messaging.get_rpc_transport(options),
-                       mock.Mock(), mock.Mock())
+                       mock.Mock(), self.chains)
 
-    def loop(self, name, *_arguments):
+    def loop(self, name, run_once, *_arguments):
+        self.calls[name] = run_once
         made = mock.Mock()
         made.trigger.side_effect = lambda: self.triggered.append(name)
         return made
@@ -98,6 +103,11 @@ class EventsTest(testtools.TestCase):
     def test_a_switch_that_starts_gets_its_chains_immediately(self):
         self.assertEqual(['chains', 'devices', 'policies', 'uplinks'],
                          self.hint('host'))
+
+    def test_no_port_opens_before_its_chains_are_back(self):
+        self.chains.restore.side_effect = ports.NeutronUnavailable('away')
+        self.assertRaises(ports.NeutronUnavailable, self.calls['policies'])
+        self.client.call.assert_not_called()
 
     def test_a_guest_asks_for_no_chains(self):
         for event in ('state', 'died'):
