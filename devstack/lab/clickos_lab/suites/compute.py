@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tempest's own tests of Nova and Neutron, on process hosts.
+"""Tempest's own tests of Nova and Neutron, on process hosts or a Xen host.
 
-``python -m clickos_lab.suites.compute [ARGUMENT ...]`` starts the services
-and runs all; arguments replace the selection of tests. With ``--ours REGEX``
-it runs tests of our plugin there.
+``python -m clickos_lab.suites.compute [--xen] [ARGUMENT ...]`` starts the
+services and runs all; on a Xen host those of Nova, with one worker. Arguments
+replace the selection of tests. With ``--ours REGEX`` it runs tests of our
+plugin on process hosts.
 """
 
 import contextlib
@@ -18,14 +19,17 @@ from clickos_lab.config import site as _site
 from clickos_lab.config import tempest as tempest_conf
 from clickos_lab import lab as _lab
 from clickos_lab import paths
+from clickos_lab import prepare
 from clickos_lab import settings as _settings
 from clickos_lab.suites import on_lab
 from clickos_lab.suites import tempest_run
+from clickos_lab.xen import image as _guest
 
 FOLDER = paths.REPO / 'tempest-tests/lists'
 #: Tests that cannot pass, each with its reason.
 EXCLUDED = FOLDER / 'compute-excluded.txt'
-_ALL = r'^tempest\.api\.(compute|network)\.'
+_ALL = ['--regex', r'^tempest\.api\.(compute|network)\.']
+_ON_XEN = ['--regex', r'^tempest\.api\.compute\.']
 #: Tempest's word for a few tests of what every cloud must do. Our own tests
 #: use ports, routers and floating addresses.
 _SMOKE = r'^tempest\.api\.compute\b.*\[.*\bsmoke\b'
@@ -39,27 +43,35 @@ _CIDRS = {'public': '172.24.5.0/24', 'shared': '10.101.0.0/16'}
 
 def main():
     """Start the services, run the tests, stop the services."""
-    state = paths.State()
-    work, arguments = run, sys.argv[1:] or ['--regex', _ALL]
+    state, arguments = paths.State(), sys.argv[1:]
+    if arguments[:1] == ['--xen']:
+        return on_lab.run(
+            _lab.Lab(state, (hosts.XEN,)),
+            lambda: run(state, arguments[1:] or _ON_XEN, 'XEN'),
+            lambda: prepare.xen(state))
+    work, arguments = run, arguments or _ALL
     if arguments[0] == '--ours':
         work, arguments = tempest_run.run, ['--regex', *arguments[1:]]
     return on_lab.run(_lab.Lab(state, (hosts.SECOND,)),
                       lambda: work(state, arguments))
 
 
-def run(state, arguments):
+def run(state, arguments, kind='PROCESS'):
     """Run tests on a lab that is up, with a second host or not.
 
+    :param kind: of the hosts that run the servers, ``PROCESS`` or ``XEN``
     :returns: the exit status of ``tempest run``
     """
     settings = _settings.Settings.load(state)
     admin = sessions.admin(settings)
-    with _one_zone(admin) as number, _resources(state, admin) as found:
+    with _one_zone(admin) as number, _resources(
+            state, admin, kind) as found:
         return tempest_run.run(
             state, ['--exclude-list', str(EXCLUDED), *arguments],
             lambda workspace: tempest_conf.write_own(
                 _site.Site(state, settings), workspace,
-                {**found, 'hosts': number}))
+                {**found, 'hosts': number}),
+            1 if kind == 'XEN' else tempest_run.WORKERS)
 
 
 def smoke(state):
@@ -86,22 +98,23 @@ def _one_zone(admin):
 
 
 @contextlib.contextmanager
-def _resources(state, admin):
+def _resources(state, admin, kind):
     """Make images, a second flavor and a public network for the tests."""
     made = contextlib.ExitStack()
     with made:
-        yield {**_images(state, admin, made), **_flavors(admin, made),
+        yield {**_images(state, admin, kind, made), **_flavors(admin, made),
                **_networks(admin.network, made),
                'extensions': ','.join(
                    each.alias for each in admin.network.extensions())}
 
 
-def _images(state, admin, made):
+def _images(state, admin, kind, made):
     found = {}
+    file = _guest.folder(state) / _guest.CLICKOS if kind == 'XEN' \
+        else state.binary('clickos-process')
     for key in ('image', 'image_alt'):
-        each = image.upload(
-            admin, f'{_NAME}-{key}', state.binary('clickos-process'),
-            'PROCESS', clickos_config=_CONFIG)
+        each = image.upload(admin, f'{_NAME}-{key}', file, kind,
+                            clickos_config=_CONFIG)
         made.callback(admin.image.delete_image, each)
         found[key] = each.id
     return found

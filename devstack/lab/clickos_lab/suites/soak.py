@@ -103,6 +103,11 @@ def _in_lab(module, *arguments):
     return run
 
 
+def _on_xen(names):
+    """Run Tempest's own tests of Nova with a Xen host, in QEMU."""
+    return _in_lab('compute', '--xen')(names)
+
+
 def _nova_move(names):
     """Move a guest by Nova's driver, which needs the virtual environment."""
     state = paths.State()
@@ -194,7 +199,8 @@ _OTHERS = {
     'xen': lambda _names: xen.main([], slow=True),
     'xen-tools': _alone,
     'nova-move': _nova_move,
-    'compute': _in_lab('compute'), 'rings': _rings, 'loops': _loops,
+    'compute': _in_lab('compute'), 'compute-xen': _on_xen,
+    'rings': _rings, 'loops': _loops,
     'fuzz': _fuzz,
     'seeds': _seeds,
     'races': lambda _names: races.main(),
