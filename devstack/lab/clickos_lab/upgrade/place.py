@@ -120,6 +120,7 @@ class Lab(_lab.Lab):
 
     def ensure(self):
         """Build the parts of both releases."""
+        self.state.create()
         self.older.ensure(self.parent)
         shutil.rmtree(self._newer, ignore_errors=True)
         self._newer.mkdir(parents=True)
