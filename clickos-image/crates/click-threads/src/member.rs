@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One of the threads.
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hint::spin_loop;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
@@ -21,6 +21,8 @@ use crate::queue::{Inlet, Outlet, Slot, Watch, class};
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long a thread waits at a time; it then looks whether the others still run.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// How long a thread waits at a time at least.
+const SHORTEST: Duration = Duration::from_millis(1);
 /// How long a thread without work polls before it sleeps: waking a thread costs several times 10 us.
 const SPIN: Duration = Duration::from_micros(50);
 /// How long a thread sleeps at most while a queue that it pushes to is full: the one that pulls wakes it when half of the
@@ -143,6 +145,8 @@ pub struct Member {
     lines: RefCell<Vec<Vec<u8>>>,
     next_call: Cell<u64>,
     depth: Cell<u32>,
+    /// The numbers of the writes that wait here for those of other threads.
+    unsettled: RefCell<BTreeSet<u64>>,
     idle_since: Cell<Option<Instant>>,
 }
 
@@ -178,7 +182,8 @@ impl Threads for Member {
             if self.shared.phase() == Phase::End {
                 return Err(refusal(&call, format!("thread {thread} has ended")));
             }
-            if left.is_zero() {
+            // a thread whose writes wait for this makes them; a call of its own may keep it for a while
+            if left.is_zero() && !matches!(call, Call::Settle(_, true)) {
                 let seconds = ANSWER.as_secs();
                 let rest = match self.shared.take_back(thread, by, id) {
                     true => "the call was not made",
@@ -187,7 +192,8 @@ impl Threads for Member {
                 let why = format!("thread {thread} did not answer within {seconds} s; {rest}");
                 return Err(refusal(&call, why));
             }
-            self.shared.wait_for_letter(self.thread, left.min(PATIENCE));
+            self.shared
+                .wait_for_letter(self.thread, left.clamp(SHORTEST, PATIENCE));
         }
     }
 }
@@ -202,6 +208,7 @@ impl Member {
             lines: RefCell::default(),
             next_call: Cell::new(0),
             depth: Cell::new(0),
+            unsettled: RefCell::default(),
             idle_since: Cell::new(None),
         }
     }
@@ -227,21 +234,46 @@ impl Member {
                     }
                 }
                 Letter::Call { by, id, call } => {
-                    let depth = self.depth.get();
-                    let answer = if depth < MAX_DEPTH {
-                        self.depth.set(depth + 1);
-                        let answer = serve(call);
-                        self.depth.set(depth);
-                        answer
-                    } else {
-                        let why = format!("threads call each other {MAX_DEPTH} deep");
-                        Err(refusal(&call, why))
+                    let step = match &call {
+                        Call::Prepare(number, _) => Some((*number, true)),
+                        Call::Settle(number, _) => Some((*number, false)),
+                        Call::Read(..) | Call::Write(_) | Call::Info(_) => None,
                     };
+                    let answer = self.answer(call, serve);
+                    if let (Some((number, waits)), true) = (step, answer.is_ok()) {
+                        let mut unsettled = self.unsettled.borrow_mut();
+                        match waits {
+                            true => unsettled.insert(number),
+                            false => unsettled.remove(&number),
+                        };
+                    }
                     self.shared.post(by, Letter::Answer { id, answer });
                 }
             }
         }
         any
+    }
+
+    fn answer(&self, call: Call, serve: &mut dyn FnMut(Call) -> Answered) -> Answered {
+        let depth = self.depth.get();
+        // what is to settle waits for it
+        if depth >= MAX_DEPTH && !matches!(call, Call::Settle(..)) {
+            let why = format!("threads call each other {MAX_DEPTH} deep");
+            return Err(refusal(&call, why));
+        }
+        self.depth.set(depth + 1);
+        let answer = serve(call);
+        self.depth.set(depth);
+        answer
+    }
+
+    /// Answers calls only, until no writes wait here for those of other threads.
+    fn await_settling(&self, serve: &mut dyn FnMut(Call) -> Answered) {
+        while !self.unsettled.borrow().is_empty() && self.shared.phase() != Phase::End {
+            if !self.serve(serve) {
+                self.shared.wait_for_letter(self.thread, PATIENCE);
+            }
+        }
     }
 
     /// Starts the elements of this thread once those of the threads before it have.
@@ -287,6 +319,7 @@ impl Member {
     /// waited too long are dropped.
     pub fn tend(&self, router: &mut Router, now_ns: u64) -> bool {
         let mut any = self.serve(&mut |call| router.answer(call, now_ns));
+        self.await_settling(&mut |call| router.answer(call, now_ns));
         self.answers.borrow_mut().clear();
         for watch in self.watches.iter().filter(|watch| watch.is_due()) {
             router.poke(watch.element, now_ns);

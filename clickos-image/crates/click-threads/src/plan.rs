@@ -353,7 +353,10 @@ impl Threads for Alone {
 pub fn name_of(call: &Call) -> &str {
     match call {
         Call::Read(name, _) | Call::Info(name) => name,
-        Call::Write(writes) | Call::Check(writes) => writes.first().map_or("", |(name, _)| name),
+        Call::Write(writes) | Call::Prepare(_, writes) => {
+            writes.first().map_or("", |(name, _)| name)
+        }
+        Call::Settle(..) => "",
     }
 }
 

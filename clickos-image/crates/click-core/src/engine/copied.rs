@@ -6,11 +6,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::engine::Engine;
-use crate::engine::elsewhere::{Answered, Call};
+use crate::engine::together::Writes;
 use crate::error::HandlerError;
-
-/// Writes of handlers, with owned names.
-type Writes = Vec<(String, Vec<u8>)>;
 
 impl Engine {
     /// The handler's name on a thread, if its element has copies.
@@ -53,45 +50,18 @@ impl Engine {
         Ok(joined(texts, is_value))
     }
 
-    /// Writes handlers, those of elements with copies for all copies.
-    pub(crate) fn write_copies(&mut self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
-        let copied = |(name, _): &(&str, &[u8])| self.on_thread(0, name).is_some();
-        if self.plan.copies.is_empty() {
-            return self.write_one(writes);
-        }
-        let mut calls: Vec<Writes> = Vec::new();
-        let own = writes
-            .iter()
-            .map(|(n, v)| (self.of_first(n).into_owned(), v.to_vec()));
-        calls.push(own.collect());
-        for thread in 1..self.plan.copies.threads() {
-            let there = writes.iter().filter(|write| copied(write));
-            let there = there.filter_map(|(n, v)| Some((self.on_thread(thread, n)?, v.to_vec())));
-            calls.push(there.collect());
-        }
-        calls.retain(|writes| !writes.is_empty());
-        if calls.len() > 1 {
-            for writes in &calls {
-                self.check_one(writes)?;
+    /// The handlers that writes are about, those of elements with copies on all threads.
+    pub(crate) fn of_copies(&self, writes: &[(&str, &[u8])]) -> Writes {
+        let threads = self.plan.copies.threads();
+        let copies = |(name, value): &(&str, &[u8])| -> Writes {
+            let of_copy = |thread| Some((self.on_thread(thread, name)?, value.to_vec()));
+            let mut all: Writes = (0..threads).map_while(of_copy).collect();
+            if all.is_empty() {
+                all.push((self.of_first(name).into_owned(), value.to_vec()));
             }
-        }
-        for writes in &calls {
-            let writes: Vec<_> = writes.iter().map(|(n, v)| (n.as_str(), &**v)).collect();
-            self.write_one(&writes)?;
-        }
-        Ok(())
-    }
-
-    /// Checks writes where their elements are, without making them.
-    fn check_one(&mut self, writes: &Writes) -> Result<(), HandlerError> {
-        let answer: Answered = match self.thread_of_all(writes.iter().map(|(name, _)| &**name))? {
-            None => return self.check_own(writes),
-            Some((threads, home)) => {
-                let call = Call::Check(writes.clone());
-                threads.call(home, call, &mut |call| self.answer(call))
-            }
+            all
         };
-        answer.map(|_| ())
+        writes.iter().flat_map(copies).collect()
     }
 
     /// True if a handler can be written, too. None if the engine answers it, so that one answer stands for all copies.
