@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use click_core::threads::{Answered, Assembled, Call, Threads};
+use click_core::threads::{Answered, Assembled, Call, Leftover, Threads, memory};
 use click_core::{ConfigError, Router};
 use vale_handoff::{Receiver, Sender, ring};
 
@@ -28,6 +28,8 @@ const SPIN: Duration = Duration::from_micros(50);
 /// How long a thread sleeps at most while a queue that it pushes to is full: the one that pulls wakes it when half of the
 /// queue is empty, which may not happen.
 const FULL_NS: u64 = 10_000_000;
+/// How long it sleeps at first while many of its packets are on their way to other threads.
+const SHORT_NS: u64 = 100_000;
 /// How deep calls of other threads may be made while a thread waits.
 const MAX_DEPTH: u32 = 8;
 
@@ -52,6 +54,7 @@ pub struct Part {
 /// # Errors
 /// The system has no descriptors left.
 pub fn parts(plan: Plan) -> Result<Vec<Part>, String> {
+    memory::share_among(plan.threads);
     let used = plan.used();
     let homes = plan.homes;
     let shared = Shared::new(plan.threads, &used, homes.clone());
@@ -148,6 +151,8 @@ pub struct Member {
     /// The numbers of the writes that wait here for those of other threads.
     unsettled: RefCell<BTreeSet<u64>>,
     idle_since: Cell<Option<Instant>>,
+    /// True if more than half of the packets that the thread may have were in use, maybe on their way to others.
+    is_short: Cell<bool>,
 }
 
 impl Threads for Member {
@@ -210,6 +215,7 @@ impl Member {
             depth: Cell::new(0),
             unsettled: RefCell::default(),
             idle_since: Cell::new(None),
+            is_short: Cell::new(false),
         }
     }
 
@@ -318,6 +324,12 @@ impl Member {
     /// Does what other threads want between two slices; returns whether there was anything. The answers to calls that
     /// waited too long are dropped.
     pub fn tend(&self, router: &mut Router, now_ns: u64) -> bool {
+        memory::settle();
+        let is_short = router.is_short_of_packets();
+        self.is_short.set(is_short);
+        if is_short {
+            self.watches.iter().for_each(Watch::settle);
+        }
         let mut any = self.serve(&mut |call| router.answer(call, now_ns));
         self.await_settling(&mut |call| router.answer(call, now_ns));
         self.answers.borrow_mut().clear();
@@ -335,6 +347,26 @@ impl Member {
             any = true;
         }
         any
+    }
+
+    /// Gives what queues of the former configuration have left to those that continue with it, on thread 0.
+    pub fn move_on(&self, router: &mut Router, left: Vec<Leftover>, now_ns: u64) {
+        for left in left {
+            let Some(element) = router.heir(&left) else {
+                continue;
+            };
+            match self.home(element) {
+                home if home == self.thread => router.take_in(element, left.packets, now_ns),
+                _ => self.shared.move_to(element, left.packets),
+            }
+        }
+    }
+
+    /// Takes in what thread 0 has given to elements of this one; to be called before a new configuration runs.
+    pub fn take_moved(&self, router: &mut Router, now_ns: u64) {
+        for (element, packets) in self.shared.take_moved(self.thread) {
+            router.take_in(element, packets, now_ns);
+        }
     }
 
     /// The lines that other threads wrote.
@@ -358,8 +390,22 @@ impl Member {
     /// Until when a thread that waits until `until_ns` may sleep.
     pub fn sleep_until(&self, until_ns: Option<u64>, now_ns: u64) -> Option<u64> {
         let is_full = self.watches.iter().any(Watch::is_full);
-        let soon = is_full.then(|| now_ns.saturating_add(FULL_NS));
+        let nap_ns = match (self.is_short.get(), is_full) {
+            // no thread tells that it has taken packets; the longer nothing happens, the less often it is looked for
+            (true, _) => Some(self.idle_ns().clamp(SHORT_NS, FULL_NS)),
+            (false, true) => Some(FULL_NS),
+            (false, false) => None,
+        };
+        let soon = nap_ns.map(|nap_ns| now_ns.saturating_add(nap_ns));
         until_ns.into_iter().chain(soon).min()
+    }
+
+    fn idle_ns(&self) -> u64 {
+        let idle = self
+            .idle_since
+            .get()
+            .map_or(Duration::ZERO, |i| i.elapsed());
+        u64::try_from(idle.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// To be called after work: the thread is not idle.
@@ -382,6 +428,7 @@ impl Member {
                 && (self.thread > 0 || !self.shared.has_stops())
         };
         self.shared.sleep(self.thread, is_idle, poll);
+        self.watches.iter().for_each(Watch::settle);
     }
 }
 

@@ -7,6 +7,9 @@ use std::rc::Rc;
 use click_core::threads::{Answered, Assembled, Call, Place, QUEUES, Threads};
 use click_core::{ConfigError, HandlerError, text};
 
+use crate::gauge::slots;
+use crate::queue::Slot;
+
 /// Classes of elements that thread 0 runs, since it has the sockets.
 const OF_THREAD_0: [&str; 2] = ["ChatterSocket", "ControlSocket"];
 /// Classes whose arguments name handlers, or are free texts: what they name may run anywhere.
@@ -49,6 +52,14 @@ pub struct Cut {
     pub capacity: usize,
     /// The threads that push to it, without the one that pulls.
     pub senders: Vec<usize>,
+}
+
+impl Cut {
+    /// Bytes of its rings.
+    fn bytes(&self) -> usize {
+        let places = self.senders.len().saturating_mul(slots(self.capacity));
+        places.saturating_mul(size_of::<Slot>())
+    }
 }
 
 /// A configuration's elements by threads.
@@ -159,7 +170,7 @@ impl Plan {
         }
         let classes: Vec<&'static str> = elements.iter().map(|e| e.class.name).collect();
         let names: Vec<String> = elements.iter().map(|e| e.name.to_string()).collect();
-        let mut cuts = Vec::new();
+        let (mut cuts, mut ring_bytes) = (Vec::new(), 0);
         for element in (0..homes.len()).filter(|element| is_queue[*element]) {
             let pushers = connections.iter().filter(|c| c.to.0 == element);
             let mut senders: Vec<usize> = pushers.map(|c| homes[c.from.0]).collect();
@@ -179,12 +190,22 @@ impl Plan {
                 ));
             }
             let class = classes[element];
-            cuts.push(Cut {
+            let cut = Cut {
                 element,
                 class,
                 capacity,
                 senders,
-            });
+            };
+            ring_bytes += cut.bytes();
+            if let Err(message) = assembled.has_memory(ring_bytes) {
+                let name = &names[element];
+                errors.push((
+                    element,
+                    format!("the places of {name} :: {class} {message}"),
+                ));
+                break;
+            }
+            cuts.push(cut);
         }
         if errors.is_empty() {
             return Ok(Self {

@@ -247,7 +247,7 @@ impl clickos_control::Crew for Crew {
         let started = team.start(text, registry, environment, now_ns, pause);
         match started {
             Ok((new, member)) => {
-                router.replace_by(new);
+                let mut left = router.replace_by(new);
                 team.order(
                     || Order::Commit,
                     &[&old, &member],
@@ -256,6 +256,8 @@ impl clickos_control::Crew for Crew {
                     },
                 );
                 old.shared().set_phase(Phase::End);
+                left.extend(team.helpers.common.take_left());
+                member.move_on(router, left, now_ns);
                 team.member = Some(member);
                 team.set_phase();
                 Ok(())
@@ -301,6 +303,7 @@ impl clickos_control::Crew for Crew {
         if let Some(old) = team.member.take() {
             old.shared().set_phase(Phase::End);
             team.order(|| Order::Commit, &[&old], || {});
+            team.helpers.common.take_left();
         }
     }
 }

@@ -5,6 +5,9 @@
 //! it is of no use to a person, but for `--version`.
 use std::process::ExitCode;
 
+#[global_allocator]
+static HEAP: click_packet::SharedHeap = click_packet::SharedHeap;
+
 const USAGE: &str = "usage: clickos-process [--version]; a guest is started by cosmosd, \
                      which gives it its argument line on descriptor 3";
 

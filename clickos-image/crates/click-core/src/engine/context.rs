@@ -536,6 +536,19 @@ impl<'a> Context<'a> {
         self.engine.environment.limits
     }
 
+    /// All packets that another kind of queue has, which the element replaces.
+    pub fn take_stored(&mut self, old: &mut dyn Element) -> Batch {
+        let mut all = self.batch();
+        while let Some(storage) = old.storage_mut() {
+            let before = all.len();
+            storage.pull_fitting(self, usize::MAX, usize::MAX, &mut all);
+            if all.len() == before {
+                break;
+            }
+        }
+        all
+    }
+
     /// Names, devices, limits.
     pub fn arg_context(&self) -> ArgContext<'_> {
         ArgContext {
