@@ -332,9 +332,14 @@ impl Engine {
     pub(crate) fn read_one(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
         self.reads += 1;
         #[cfg(feature = "threads")]
-        if let Some(read) = self.read_elsewhere(name, param) {
+        if let Some(read) = self.read_elsewhere(name, param, 1) {
             return read;
         }
+        self.read_own(name, param)
+    }
+
+    /// Calls a read handler of an element of this thread.
+    pub(crate) fn read_own(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
         match self.find(name)? {
             HandlerTarget::Global(_) | HandlerTarget::Host(_) if !param.is_empty() => {
                 Err(HandlerError::takes_no_parameter(param).named(name))

@@ -232,7 +232,7 @@ impl Plan {
 /// What the queue, which is built, says.
 fn capacity(assembled: &mut Assembled, name: &str) -> usize {
     use click_core::threads::Answer;
-    let read = Call::Read(format!("{name}.capacity"), String::new());
+    let read = Call::Read(format!("{name}.capacity"), String::new(), 1);
     match assembled.answer(read) {
         Ok(Answer::Text(text)) => text.trim().parse().unwrap_or(usize::MAX),
         _ => usize::MAX,
@@ -373,7 +373,7 @@ impl Threads for Alone {
 /// The handler that a call is about.
 pub fn name_of(call: &Call) -> &str {
     match call {
-        Call::Read(name, _) | Call::Info(name) => name,
+        Call::Read(name, ..) | Call::Info(name) => name,
         Call::Write(writes) | Call::Prepare(_, writes) => {
             writes.first().map_or("", |(name, _)| name)
         }

@@ -9,6 +9,11 @@ use crate::engine::Engine;
 use crate::engine::together::Writes;
 use crate::error::HandlerError;
 
+/// The end of the names of handlers that tell state which has changed since the last read.
+const CHANGES: &str = ".changes";
+/// Answers of all copies together have no more bytes: a guest's answer takes as many.
+const JOINED_BYTES: usize = 256 << 10;
+
 impl Engine {
     /// The handler's name on a thread, if its element has copies.
     fn on_thread(&self, thread: usize, handler: &str) -> Option<String> {
@@ -40,14 +45,41 @@ impl Engine {
                 return self.read_one(&name, param);
             }
         };
+        let copies = self.plan.copies.threads();
+        let is_changes = name.ends_with(CHANGES);
+        // as many bytes are asked for
+        let part = param.parse::<usize>().ok().filter(|_| is_changes);
+        let part = part.map(|bytes| (bytes / copies).to_string());
+        let param = part.as_deref().unwrap_or(param);
         let mut texts = Vec::new();
-        for thread in 0..self.plan.copies.threads() {
+        for thread in 0..copies {
             let Some(name) = self.on_thread(thread, name) else {
                 break;
             };
-            texts.push(self.read_one(&name, param)?);
+            self.reads += 1;
+            let text = match self.read_elsewhere(&name, param, copies) {
+                Some(text) => text,
+                None => self.read_copy(&name, param, copies),
+            };
+            texts.push(text?);
         }
-        Ok(joined(texts, is_value))
+        Ok(joined(texts, is_value || is_changes))
+    }
+
+    /// Reads a handler of this thread's copy, whose answer leaves room for those of the others.
+    pub(crate) fn read_copy(
+        &mut self,
+        name: &str,
+        param: &str,
+        copies: usize,
+    ) -> Result<String, HandlerError> {
+        let all = self.environment.limits.handler_bytes;
+        if copies > 1 {
+            self.environment.limits.handler_bytes = all.min(JOINED_BYTES) / copies;
+        }
+        let text = self.read_own(name, param);
+        self.environment.limits.handler_bytes = all;
+        text
     }
 
     /// The handlers that writes are about, those of elements with copies on all threads.
@@ -87,10 +119,13 @@ fn joined(texts: Vec<String>, is_value: bool) -> String {
     if same {
         return first;
     }
-    let head = first.lines().next().unwrap_or_default();
-    let is_headed = is_value && texts.iter().all(|text| text.lines().next() == Some(head));
+    // a copy may have no more parts of its state
+    let texts = || texts.iter().filter(|text| !text.is_empty());
+    let head = texts().next().and_then(|text| text.lines().next());
+    let is_headed = is_value && texts().all(|text| text.lines().next() == head);
+    let head = head.unwrap_or_default();
     let mut all = String::new();
-    for (at, text) in texts.iter().enumerate() {
+    for (at, text) in texts().enumerate() {
         let text = match is_headed && at > 0 {
             true => text[head.len()..].trim_start_matches('\n'),
             false => text,
@@ -151,5 +186,6 @@ mod tests {
         let texts = ["nat 1\nflow a\n", "nat 1\n", "nat 1\nflow b\n"];
         assert_eq!(of(&texts, true), "nat 1\nflow a\nflow b\n");
         assert_eq!(of(&["nat 1\n", "nat 1\nflow b\n"], true), "nat 1\nflow b\n");
+        assert_eq!(of(&["", "nat 1\na\n", "nat 1\nb\n"], true), "nat 1\na\nb\n");
     }
 }

@@ -12,8 +12,8 @@ use crate::handler_info::HandlerInfo;
 /// A call of handlers of one thread's elements.
 #[derive(Clone, Debug)]
 pub enum Call {
-    /// A read, with its parameter.
-    Read(String, String),
+    /// A read, with its parameter, and how many copies of the element answer together.
+    Read(String, String, usize),
     /// Writes: all of them or, on an error, none.
     Write(Vec<(String, Vec<u8>)>),
     /// Writes that are checked, and wait under this number until they are settled.
@@ -77,9 +77,10 @@ impl Engine {
         &mut self,
         name: &str,
         param: &str,
+        copies: usize,
     ) -> Option<Result<String, HandlerError>> {
         let (threads, home) = self.thread_of(name)?;
-        let call = Call::Read(name.to_string(), param.to_string());
+        let call = Call::Read(name.to_string(), param.to_string(), copies);
         let answer = threads.call(home, call, &mut |call| self.answer(call));
         Some(answer.map(|answer| match answer {
             Answer::Text(text) => text,
@@ -90,7 +91,10 @@ impl Engine {
     /// Makes a call of another thread.
     pub(crate) fn answer(&mut self, call: Call) -> Answered {
         match call {
-            Call::Read(name, param) => self.read_one(&name, &param).map(Answer::Text),
+            Call::Read(name, param, copies) => {
+                let text = self.read_copy(&name, &param, copies);
+                text.map(Answer::Text)
+            }
             Call::Info(name) => self.info(&name).map(Answer::Info),
             Call::Write(writes) => {
                 let written = self.write_own(&borrowed(&writes));

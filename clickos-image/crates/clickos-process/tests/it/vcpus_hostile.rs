@@ -3,6 +3,7 @@
 use crate::common::guest::{Guest, Port};
 use crate::common::hostile::{crossed_rules, each_byte, groups};
 use crate::common::{Host, eventually};
+use clickos_protocol::Command as Handler;
 use ring::Regions;
 use std::sync::Arc;
 
@@ -204,4 +205,60 @@ fn a_new_configuration_loses_no_packet_of_a_queue() {
             );
         }
     }
+}
+
+/// Bytes of a handler's value in a guest of 8 MiB, as of a thread of this one.
+const VALUE: usize = 128 << 10;
+
+#[test]
+fn the_state_of_all_copies_is_a_value_that_they_take() {
+    let mut host = Host::new();
+    let mut guest = start(&mut host);
+    let config = "FromDevice(0) -> work :: { input -> Strip(14) -> MarkIPHeader
+             -> rw :: IPRewriter(keep 0 1) -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2) -> output; rw[1] -> Discard }
+         -> Queue(200) -> ToDevice(1); FromDevice(1) -> Discard; FlowThreadSched(work);";
+    assert_eq!(guest.install(&mut host, 0, config).0, "Running");
+    const FLOWS: u16 = 6000;
+    for first in (1..FLOWS).step_by(50) {
+        (first..first + 50).for_each(|flow| guest.ports[0].send(&frame(flow)));
+        (0..50).for_each(|_| assert!(guest.ports[1].receive().is_some()));
+    }
+    let mut read = |name: &str, param: &str| {
+        let request = Handler::Read { name, param }.encode();
+        let (code, text) = guest.request(&mut host, 0, &request);
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(code, 200, "{text}");
+        text
+    };
+    let state = read("work/rw.state", "");
+    let head = state.lines().next().unwrap().to_string();
+    assert!(
+        (VALUE / 2..=VALUE).contains(&state.len()),
+        "{}",
+        state.len()
+    );
+    let mut flows = std::collections::BTreeSet::new();
+    for part in 0.. {
+        let text = read("work/rw.state", &part.to_string());
+        assert!(text.len() <= VALUE, "part {part}: {}", text.len());
+        let Some((first, lines)) = text.split_once('\n') else {
+            break;
+        };
+        assert_eq!(first, head);
+        let port = |line: &str| line.split(' ').nth(8).unwrap().parse::<u16>().unwrap();
+        flows.extend(lines.lines().map(port));
+    }
+    assert!(flows.into_iter().eq(1..=FLOWS), "each flow is in one part");
+    assert_eq!(read("work/rw.changes", "all"), "");
+    for _ in 0..3 {
+        let changes = read("work/rw.changes", "20000");
+        assert!(
+            (16_000..=20_000).contains(&changes.len()),
+            "{}",
+            changes.len()
+        );
+        assert_eq!(changes.matches(&head).count(), 1);
+    }
+    let written = guest.write(&mut host, 0, &[("work/rw.state", &state)]);
+    assert_eq!(written.0, 200, "{}", written.1);
 }
