@@ -135,14 +135,17 @@ impl Assembled {
     /// All elements, by number.
     pub fn elements(&self) -> Vec<Place<'_>> {
         let (plan, slots) = (&self.engine.plan, &self.engine.slots);
+        let mut outputs = vec![0; slots.len()];
+        for c in &plan.flat.connections {
+            let (element, port) = c.from;
+            outputs[element] = outputs[element].max(port + 1);
+        }
         let place = |index: usize| Place {
             name: &slots[index].name,
             class: plan.classes[index],
             class_name: &plan.flat.elements[index].class,
             config: self.engine.config(index),
-            outputs: plan.flat.connections.iter().fold(0, |most, c| {
-                most.max(if c.from.0 == index { c.from.1 + 1 } else { 0 })
-            }),
+            outputs: outputs[index],
         };
         (0..slots.len()).map(place).collect()
     }

@@ -196,7 +196,7 @@ impl Plan {
                 capacity,
                 senders,
             };
-            ring_bytes += cut.bytes();
+            ring_bytes = cut.bytes().saturating_add(ring_bytes);
             if let Err(message) = assembled.has_memory(ring_bytes) {
                 let name = &names[element];
                 errors.push((
@@ -310,7 +310,9 @@ fn spread(
 
 /// What StaticThreadScheds say: the last one of an element counts.
 fn bindings(elements: &[Place<'_>], threads: usize) -> BTreeMap<usize, usize> {
-    let mut bound = BTreeMap::new();
+    // by the name of an element or of a compound one: the line, and the thread if there is such a one
+    let mut lines: HashMap<String, (usize, Option<usize>)> = HashMap::new();
+    let mut lines_before = 0;
     for sched in elements
         .iter()
         .filter(|e| e.class.name == "StaticThreadSched")
@@ -323,19 +325,20 @@ fn bindings(elements: &[Place<'_>], threads: usize) -> BTreeMap<usize, usize> {
             };
             let full = around.map_or(name.clone(), |outer| format!("{outer}/{name}"));
             let thread = thread.parse().ok().filter(|thread| *thread < threads);
-            for (index, e) in elements.iter().enumerate() {
-                let rest = e.name.strip_prefix(full.as_str());
-                if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
-                    continue;
-                }
-                match thread {
-                    Some(thread) => bound.insert(index, thread),
-                    None => bound.remove(&index),
-                };
-            }
+            lines.insert(full, (lines_before, thread));
+            lines_before += 1;
         }
     }
-    bound
+    let binding = |(index, e): (usize, &Place<'_>)| {
+        let (_, thread) = around(e.name).filter_map(|name| lines.get(name)).max()?;
+        Some((index, (*thread)?))
+    };
+    elements.iter().enumerate().filter_map(binding).collect()
+}
+
+/// The name of an element, and those of the compound ones around it.
+fn around(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name), |name| Some(name.rsplit_once('/')?.0))
 }
 
 /// One thread runs the elements of all, which have the plan's numbers of threads nevertheless.

@@ -262,3 +262,115 @@ fn the_state_of_all_copies_is_a_value_that_they_take() {
     let written = guest.write(&mut host, 0, &[("work/rw.state", &state)]);
     assert_eq!(written.0, 200, "{}", written.1);
 }
+
+/// Sources on all threads whose packets cross threads twice.
+fn load(sources: usize) -> String {
+    numbered(sources, |n| {
+        let (from, over) = (n % 4, (n + 1) % 4);
+        format!(
+            "i{n} :: InfiniteSource(LENGTH {}) -> p{n} :: Queue({}) -> u{n} :: Unqueue -> r{n} :: Queue -> d{n} :: Discard;
+             StaticThreadSched(i{n} {from}, u{n} {over});",
+            60 + 400 * (n % 4), 10 * n
+        )
+    })
+}
+
+#[test]
+fn configurations_change_while_packets_cross_threads() {
+    let mut host = Host::new();
+    let mut guest = start(&mut host);
+    let rewriter = "Idle -> work2 :: { input -> MarkIPHeader -> rw :: IPRewriter(keep 0 1) -> output; rw[1] -> Discard }
+        -> Discard; FlowThreadSched(work2);";
+    let flows = "x :: InfiniteSource(LENGTH 60) -> UDPIPEncap(10.0.0.1, 5, 10.0.0.2, 6) -> IPEncap(4, 1.1.1.1, 2.2.2.2)
+        -> copied :: Counter -> Discard; FlowThreadSched(copied);";
+    let configs = [
+        load(4),
+        load(12),
+        load(1) + rewriter,
+        load(3) + flows,
+        flows.to_string(),
+        String::new(),
+    ];
+    let mut mapped = Vec::new();
+    for round in 0..6 {
+        for (n, config) in configs.iter().enumerate() {
+            let what = format!("round {round}, configuration {n}");
+            let (word, error) = guest.install(&mut host, 0, &format!("{WORK}{config}"));
+            assert_eq!((&*word, &*error), ("Running", ""), "{what}");
+            assert_forwards(&host, &mut guest, &what);
+            if config.contains("d1 ::") {
+                eventually(&what, || count(&mut guest, &mut host, "d1.count") > 0);
+            }
+            match round % 3 {
+                0 => {}
+                1 => assert_eq!(
+                    guest
+                        .request_router(&mut host, 0, &format!("{WORK}{config}"), "Halted")
+                        .0,
+                    "Halted"
+                ),
+                _ => assert_eq!(guest.install(&mut host, 0, "").0, "Halted"),
+            }
+        }
+        mapped.push(guest.mapped_kib());
+    }
+    assert!(mapped[5] <= mapped[2] + 1024, "{mapped:?} KiB");
+}
+
+/// Each thread takes all memory that there is, and asks for more all the time, while all make texts and messages.
+#[test]
+fn threads_that_are_short_of_memory_refuse_and_go_on() {
+    let mut host = Host::new();
+    let mut guest = start(&mut host);
+    let on_each: String = (0..4)
+        .map(|t| {
+            format!(
+                "i{t} :: InfiniteSource(LENGTH 30000) -> q{t} :: Queue(4000) -> u{t} :: Unqueue(ACTIVE false) -> Discard;
+                 c{t} :: InfiniteSource(LENGTH 20000) -> d{t} :: Counter -> Discard; j{t} :: InfiniteSource(LENGTH 60) -> r{t} :: Queue -> Discard;
+                 s{t} :: Script(TYPE ACTIVE, label again, set x \"$(d0.count) $(d1.count) $(d2.count) $(d3.count) $(list)\", wait 0.0001s, goto again);
+                 StaticThreadSched(i{t} {t}, u{t} {t}, c{t} {t}, j{t} {t}, s{t} {t});"
+            )
+        })
+        .collect();
+    for round in 0..2 {
+        let (word, error) = guest.install(&mut host, 0, &format!("{WORK}{on_each}"));
+        assert!(
+            word == "Running" || (round > 0 && error.contains(MEMORY)),
+            "{round}: {error}"
+        );
+        for n in 0..40 {
+            guest.ports[0].send(&frame(n));
+            guest.assert_alive();
+            let (code, text) = guest.request(&mut host, 0, b"handlers");
+            let text = String::from_utf8(text).unwrap();
+            assert!([200, 590].contains(&code), "{code} {text}");
+            let writes = [("q1.reset", ""), ("q2.capacity", "3000"), ("u3.burst", "4")];
+            let (code, text) = guest.write(&mut host, 0, &writes);
+            assert!([200, 520].contains(&code), "{code} {text}");
+        }
+        let mut drain = || while guest.ports[1].received().is_some() {};
+        drain();
+        let names: Vec<_> = (0..4)
+            .flat_map(|t| {
+                [
+                    (format!("i{t}.active"), "false"),
+                    (format!("q{t}.reset"), ""),
+                ]
+            })
+            .collect();
+        let all: Vec<_> = names
+            .iter()
+            .map(|(name, value)| (&**name, *value))
+            .collect();
+        eventually("memory for some writes", || {
+            guest.write(&mut host, 0, &all).0 == 200
+        });
+        // free memory is in pieces then, as in a guest of one thread
+        let (word, error) = guest.install(&mut host, 0, WORK);
+        assert!(
+            word == "Running" || error.contains(MEMORY),
+            "{round}: {error}"
+        );
+        assert_forwards(&host, &mut guest, "after the flood");
+    }
+}
