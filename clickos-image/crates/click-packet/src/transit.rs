@@ -47,16 +47,22 @@ pub struct Underway {
 }
 
 impl Underway {
-    /// No more than the last `n` of them have not arrived.
-    pub fn settle(&mut self, n: usize) {
+    /// True if all have arrived, as far as is known.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// No more than the last `n` of them have not arrived; true if others have now.
+    pub fn settle(&mut self, n: usize) -> bool {
         let arrived = self.count.saturating_sub(n);
         if arrived == 0 {
-            return;
+            return false;
         }
         self.count = n;
         let own = OWN.get().expect("it lives while this thread has packets");
         // SAFETY: they were counted when they were sent, and this thread's arena lives as long.
         unsafe { Arena::end_use(own, arrived) };
+        true
     }
 }
 

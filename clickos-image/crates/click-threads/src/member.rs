@@ -151,7 +151,7 @@ pub struct Member {
     /// The numbers of the writes that wait here for those of other threads.
     unsettled: RefCell<BTreeSet<u64>>,
     idle_since: Cell<Option<Instant>>,
-    /// True if more than half of the packets that the thread may have were in use, maybe on their way to others.
+    /// True if more than half of the packets that the thread may have were in use, some on their way to others.
     is_short: Cell<bool>,
 }
 
@@ -309,6 +309,7 @@ impl Member {
 
     /// Waits until the threads before this one have started their elements.
     fn await_turn(&self, serve: &mut dyn FnMut(Call) -> Answered) {
+        memory::settle();
         while self.shared.turn() != self.thread && self.shared.phase() != Phase::End {
             self.serve(serve);
             if self.shared.turn() != self.thread {
@@ -326,11 +327,11 @@ impl Member {
     pub fn tend(&self, router: &mut Router, now_ns: u64) -> bool {
         memory::settle();
         let is_short = router.is_short_of_packets();
-        self.is_short.set(is_short);
-        if is_short {
-            self.watches.iter().for_each(Watch::settle);
-        }
-        let mut any = self.serve(&mut |call| router.answer(call, now_ns));
+        // a source that found no packet may find one now
+        let mut any = is_short && self.settle();
+        self.is_short
+            .set(is_short && self.watches.iter().any(Watch::is_underway));
+        any |= self.serve(&mut |call| router.answer(call, now_ns));
         self.await_settling(&mut |call| router.answer(call, now_ns));
         self.answers.borrow_mut().clear();
         for watch in self.watches.iter().filter(|watch| watch.is_due()) {
@@ -400,6 +401,12 @@ impl Member {
         until_ns.into_iter().chain(soon).min()
     }
 
+    /// Looks which packets other threads have taken; true if they have taken some.
+    fn settle(&self) -> bool {
+        let settled = self.watches.iter().map(Watch::settle);
+        settled.fold(false, |any, one| any | one)
+    }
+
     fn idle_ns(&self) -> u64 {
         let idle = self
             .idle_since
@@ -428,7 +435,7 @@ impl Member {
                 && (self.thread > 0 || !self.shared.has_stops())
         };
         self.shared.sleep(self.thread, is_idle, poll);
-        self.watches.iter().for_each(Watch::settle);
+        self.settle();
     }
 }
 

@@ -37,9 +37,9 @@ pub struct Out {
 }
 
 impl Out {
-    /// Packets that the other thread has taken do not count here any more.
-    fn settle(&mut self) {
-        self.underway.settle(self.sender.unreturned());
+    /// Packets that the other thread has taken do not count here any more; true if there are some.
+    fn settle(&mut self) -> bool {
+        self.underway.settle(self.sender.unreturned())
     }
 }
 
@@ -82,11 +82,14 @@ impl Watch {
         }
     }
 
-    /// Looks which packets the other side has taken.
-    pub fn settle(&self) {
-        if let Far::Room(_, _, out) = &self.far {
-            out.borrow_mut().settle();
-        }
+    /// Looks which packets the other side has taken; true if it has taken some.
+    pub fn settle(&self) -> bool {
+        matches!(&self.far, Far::Room(_, _, out) if out.borrow_mut().settle())
+    }
+
+    /// True if packets are on their way to the other side.
+    pub fn is_underway(&self) -> bool {
+        matches!(&self.far, Far::Room(_, _, out) if !out.borrow().underway.is_empty())
     }
 
     /// True if it waits for room, of which another thread may make less than it tells.

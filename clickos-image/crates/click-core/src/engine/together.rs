@@ -3,14 +3,20 @@
 //!
 //! The thread of the call has each thread check its writes and let them wait. A thread whose writes wait begins no
 //! slice until they are settled.
+use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+use click_packet::memory::{RESERVE, has_room};
 
 use crate::engine::Engine;
 use crate::engine::elsewhere::{Call, Threads, borrowed};
 use crate::error::HandlerError;
 use crate::handlers::Pending;
+
+/// Bytes of values that come out of the reserve.
+const SMALL: usize = 4 << 10;
 
 /// Writes of handlers, with owned names.
 pub type Writes = Vec<(String, Vec<u8>)>;
@@ -43,6 +49,7 @@ impl Engine {
         if self.threads.is_none() && self.plan.copies.is_empty() {
             return self.write_own(writes);
         }
+        self.has_room_for_copies(writes)?;
         let mut parts: Vec<(Option<usize>, Writes)> = Vec::new();
         for write in self.of_copies(writes) {
             let home = self.thread_of(&write.0).map(|(_, home)| home);
@@ -61,6 +68,19 @@ impl Engine {
                 .iter()
                 .try_for_each(|(_, writes)| self.write_own(&borrowed(writes))),
         }
+    }
+
+    /// Each thread gets the values of its copies.
+    fn has_room_for_copies(&self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
+        let values: usize = writes.iter().map(|(_, value)| value.len()).sum();
+        let bytes = values.saturating_mul(2 * self.plan.copies.threads().max(1));
+        let reserve = self.environment.limits.reserve_bytes;
+        if bytes <= SMALL || reserve == 0 || has_room(bytes.saturating_add(RESERVE)) {
+            return Ok(());
+        }
+        let message = format!("no memory: the values for all threads take {bytes} bytes");
+        let name = writes.first().map_or("", |(name, _)| name);
+        Err(HandlerError::rejected(message).named(name))
     }
 
     fn write_together(

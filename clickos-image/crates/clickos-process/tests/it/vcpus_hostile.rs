@@ -219,9 +219,9 @@ fn the_state_of_all_copies_is_a_value_that_they_take() {
          -> Queue(200) -> ToDevice(1); FromDevice(1) -> Discard; FlowThreadSched(work);";
     assert_eq!(guest.install(&mut host, 0, config).0, "Running");
     const FLOWS: u16 = 6000;
-    for first in (1..FLOWS).step_by(50) {
-        (first..first + 50).for_each(|flow| guest.ports[0].send(&frame(flow)));
-        (0..50).for_each(|_| assert!(guest.ports[1].receive().is_some()));
+    for first in (1..FLOWS).step_by(25) {
+        (first..first + 25).for_each(|flow| guest.ports[0].send(&frame(flow)));
+        (0..25).for_each(|_| assert!(guest.ports[1].receive().is_some()));
     }
     let mut read = |name: &str, param: &str| {
         let request = Handler::Read { name, param }.encode();
@@ -268,9 +268,10 @@ fn load(sources: usize) -> String {
     numbered(sources, |n| {
         let (from, over) = (n % 4, (n + 1) % 4);
         format!(
-            "i{n} :: InfiniteSource(LENGTH {}) -> p{n} :: Queue({}) -> u{n} :: Unqueue -> r{n} :: Queue -> d{n} :: Discard;
+            "i{n} :: InfiniteSource(LENGTH {}) -> p{n} :: Queue({}) -> u{n} :: Unqueue -> r{n} :: Queue(20) -> d{n} :: Discard;
              StaticThreadSched(i{n} {from}, u{n} {over});",
-            60 + 400 * (n % 4), 10 * n
+            60 + 400 * (n % 4),
+            5 * n
         )
     })
 }
