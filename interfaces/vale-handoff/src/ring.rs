@@ -61,6 +61,12 @@ impl<T, M: Memory<T>> Sender<T, M> {
         self.next.wrapping_sub(self.taken) < slots
     }
 
+    /// The number of messages whose slots have not come back.
+    pub fn unreturned(&mut self) -> usize {
+        self.taken = self.memory.load(Index::Taken);
+        self.next.wrapping_sub(self.taken)
+    }
+
     /// Lets `fill` write the next message over an older one. False if the ring is full.
     pub fn push(&mut self, fill: impl FnOnce(&mut T)) -> bool {
         if !self.has_room() {
@@ -145,8 +151,9 @@ mod tests {
             assert!(sender.publish() && !sender.publish());
             let popped: Vec<_> = std::iter::from_fn(|| receiver.pop(|slot| *slot)).collect();
             assert_eq!(popped, (0..4).map(|n| round * 10 + n).collect::<Vec<_>>());
-            assert!(!sender.has_room());
+            assert!(!sender.has_room() && sender.unreturned() == 4);
             receiver.release();
+            assert_eq!(sender.unreturned(), 0);
         }
     }
 

@@ -51,8 +51,11 @@ pub fn assemble(
     #[cfg(feature = "threads")]
     let copies = match whole_graph && environment.limits.threads > 1 {
         true => {
-            let threads = environment.limits.threads;
-            crate::copies::copy(&mut flat, threads, &limits, &mut errors)
+            let (threads, packets) = (
+                environment.limits.threads,
+                environment.limits.packet_buffers,
+            );
+            crate::copies::copy(&mut flat, (threads, packets), &limits, &mut errors)
         }
         false => crate::copies::Copies::default(),
     };

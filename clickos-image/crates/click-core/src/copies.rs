@@ -29,7 +29,7 @@ const ELEMENT_BYTES: usize = 256;
 /// The step that an error about memory names.
 const COPYING: &str = "copying elements for all threads";
 /// Packets of each queue to a copy, and from it.
-const CAPACITY: &str = "1024";
+const CAPACITY: usize = 1024;
 
 /// The elements that have copies on all threads.
 #[derive(Debug, Default)]
@@ -98,7 +98,14 @@ fn inside<'a>(element: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Copies the elements that `FlowThreadSched` names. What is wrong is added to `errors`.
-pub fn copy(flat: &mut Flat, threads: usize, limits: &Limits, errors: &mut Errors) -> Copies {
+///
+/// A thread may have `packets`. A copy that is behind does not take those for the others.
+pub fn copy(
+    flat: &mut Flat,
+    (threads, packets): (usize, usize),
+    limits: &Limits,
+    errors: &mut Errors,
+) -> Copies {
     let mut copies = Copies {
         names: Vec::new(),
         threads,
@@ -149,6 +156,7 @@ pub fn copy(flat: &mut Flat, threads: usize, limits: &Limits, errors: &mut Error
                 threads,
                 place,
                 limits,
+                capacity: (packets / threads.max(1)).clamp(1, CAPACITY).to_string(),
             };
             if let Err(message) = copying.run(&copies) {
                 errors.add(place, message);
@@ -168,6 +176,8 @@ struct Copying<'a> {
     threads: usize,
     place: SourcePos,
     limits: &'a Limits,
+    /// Of queues to and from other threads.
+    capacity: String,
 }
 
 impl Copying<'_> {
@@ -303,7 +313,7 @@ impl Copying<'_> {
         (to, input): (usize, usize),
         place: SourcePos,
     ) -> Result<usize, String> {
-        let name = self.name.clone();
+        let (name, capacity) = (self.name.clone(), self.capacity.clone());
         let switch = self.add(
             format!("{name}@0/FlowHashSwitch@in{number}"),
             "FlowHashSwitch",
@@ -314,7 +324,7 @@ impl Copying<'_> {
             let queue = self.add(
                 format!("{name}@{thread}/Queue@in{number}"),
                 "Queue",
-                CAPACITY,
+                &capacity,
             )?;
             let unqueue = self.add(
                 format!("{name}@{thread}/Unqueue@in{number}"),
@@ -339,10 +349,11 @@ impl Copying<'_> {
             return Ok(to);
         }
         let (name, place) = (self.name.clone(), self.place);
+        let capacity = self.capacity.clone();
         let queue = self.add(
             format!("{name}@0/Queue@out{number}_{thread}"),
             "Queue",
-            CAPACITY,
+            &capacity,
         )?;
         let unqueue = self.add(
             format!("{name}@0/Unqueue@out{number}_{thread}"),

@@ -108,6 +108,12 @@ enum Prepared {
     },
 }
 
+/// Writes of one call that are known to be good.
+pub(crate) struct Pending {
+    prepared: Vec<Prepared>,
+    undo: Undo,
+}
+
 /// How deep handlers may call handlers.
 const MAX_CALLS: usize = 32;
 
@@ -326,9 +332,14 @@ impl Engine {
     pub(crate) fn read_one(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
         self.reads += 1;
         #[cfg(feature = "threads")]
-        if let Some(read) = self.read_elsewhere(name, param) {
+        if let Some(read) = self.read_elsewhere(name, param, 1) {
             return read;
         }
+        self.read_own(name, param)
+    }
+
+    /// Calls a read handler of an element of this thread.
+    pub(crate) fn read_own(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
         match self.find(name)? {
             HandlerTarget::Global(_) | HandlerTarget::Host(_) if !param.is_empty() => {
                 Err(HandlerError::takes_no_parameter(param).named(name))
@@ -370,16 +381,9 @@ impl Engine {
     /// Calls write handlers in order: all of them or, on an error, none.
     pub(crate) fn write(&mut self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
         #[cfg(feature = "threads")]
-        return self.write_copies(writes);
+        return self.write_everywhere(writes);
         #[cfg(not(feature = "threads"))]
-        self.write_one(writes)
-    }
-
-    /// Checks the writes of this thread's elements.
-    #[cfg(feature = "threads")]
-    pub(crate) fn check_own(&mut self, writes: &[(String, Vec<u8>)]) -> Result<(), HandlerError> {
-        let mut checked = writes.iter().map(|(name, value)| self.prepare(name, value));
-        checked.try_for_each(|prepared| prepared.map(drop))
+        self.write_own(writes)
     }
 
     /// True if the engine answers a handler for its element.
@@ -391,23 +395,43 @@ impl Engine {
         }
     }
 
-    /// The same for one copy of elements that have several.
-    pub(crate) fn write_one(&mut self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
-        #[cfg(feature = "threads")]
-        if let Some(written) = self.write_elsewhere(writes) {
-            return written;
-        }
+    /// The same for elements of this thread.
+    pub(crate) fn write_own(&mut self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
+        let pending = self.prepare_all(writes)?;
+        self.make(pending);
+        Ok(())
+    }
+
+    /// Checks writes of this thread's elements, and starts those with new configurations.
+    ///
+    /// # Errors
+    /// One is not possible. Nothing has changed then.
+    pub(crate) fn prepare_all(
+        &mut self,
+        writes: &[(&str, &[u8])],
+    ) -> Result<Pending, HandlerError> {
         let prepared: Result<Vec<_>, _> = writes
             .iter()
             .map(|(name, value)| self.prepare(name, value))
             .collect();
         let mut prepared = prepared?;
-        self.start_rebuilt(&mut prepared, writes)?;
-        for write in prepared {
+        let undo = self.start_rebuilt(&mut prepared, writes)?;
+        Ok(Pending { prepared, undo })
+    }
+
+    /// Makes writes that are known to be good.
+    pub(crate) fn make(&mut self, pending: Pending) {
+        for write in pending.prepared {
             self.writes += 1;
             self.commit(write);
         }
-        Ok(())
+    }
+
+    /// Drops writes that are not wanted after all.
+    #[cfg(feature = "threads")]
+    pub(crate) fn drop_writes(&mut self, pending: Pending) {
+        drop(pending.prepared);
+        self.undo(pending.undo);
     }
 
     fn prepare(&mut self, name: &str, value: &[u8]) -> Result<Prepared, HandlerError> {
@@ -480,7 +504,7 @@ impl Engine {
         })
     }
 
-    /// Starts the elements with new configurations.
+    /// Starts the elements with new configurations; returns how to undo that.
     ///
     /// # Errors
     /// One cannot run. Nothing has changed then.
@@ -488,7 +512,7 @@ impl Engine {
         &mut self,
         prepared: &mut [Prepared],
         writes: &[(&str, &[u8])],
-    ) -> Result<(), HandlerError> {
+    ) -> Result<Undo, HandlerError> {
         let mut undo = Undo::default();
         for (write, (name, _)) in prepared.iter_mut().zip(writes) {
             if let Prepared::Rebuilt { index, element, .. } = write {
@@ -499,7 +523,7 @@ impl Engine {
                 }
             }
         }
-        Ok(())
+        Ok(undo)
     }
 
     fn commit(&mut self, write: Prepared) {

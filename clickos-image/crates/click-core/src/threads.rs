@@ -11,14 +11,15 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use click_lang::{ConfigError, Phase, Scope, Sources, Subject};
-pub use click_packet::InTransit;
 use click_packet::PacketPool;
+pub use click_packet::{InTransit, Underway, memory};
 
 use crate::build::{assemble, initialize};
 use crate::config::environment::Environment;
 pub use crate::copies::QUEUES;
 use crate::engine::Engine;
 use crate::engine::class::Class;
+use crate::engine::context::Context;
 use crate::engine::element::Element;
 pub use crate::engine::elsewhere::{Answer, Answered, Call, Threads};
 use crate::engine::graph::label;
@@ -48,6 +49,35 @@ impl Element for Elsewhere {
         handler.into_iter().collect()
     }
 }
+
+/// Packets of a queue, on their way to the thread that continues with it.
+pub struct Leftover {
+    element: String,
+    class: &'static str,
+    /// The packets, the oldest one first.
+    pub packets: Vec<InTransit>,
+}
+
+fn send_stored(element: &mut dyn Element, ctx: &mut Context<'_>) -> Vec<InTransit> {
+    let mut sent = Vec::new();
+    let mut batch = ctx.batch();
+    while let Some(storage) = element.storage_mut() {
+        storage.pull_fitting(ctx, MOVED, usize::MAX, &mut batch);
+        if batch.is_empty() {
+            break;
+        }
+        // they count again where they arrive
+        let mut underway = Underway::default();
+        let all = batch.len();
+        ctx.pool()
+            .send(&mut batch, all, &mut underway, |packet| sent.push(packet));
+    }
+    ctx.recycle(batch);
+    sent
+}
+
+/// Packets that are taken out of a queue at a time.
+const MOVED: usize = 32;
 
 /// A router whose elements are built and connected, and have not started.
 pub struct Assembled {
@@ -105,14 +135,17 @@ impl Assembled {
     /// All elements, by number.
     pub fn elements(&self) -> Vec<Place<'_>> {
         let (plan, slots) = (&self.engine.plan, &self.engine.slots);
+        let mut outputs = vec![0; slots.len()];
+        for c in &plan.flat.connections {
+            let (element, port) = c.from;
+            outputs[element] = outputs[element].max(port + 1);
+        }
         let place = |index: usize| Place {
             name: &slots[index].name,
             class: plan.classes[index],
             class_name: &plan.flat.elements[index].class,
             config: self.engine.config(index),
-            outputs: plan.flat.connections.iter().fold(0, |most, c| {
-                most.max(if c.from.0 == index { c.from.1 + 1 } else { 0 })
-            }),
+            outputs: outputs[index],
         };
         (0..slots.len()).map(place).collect()
     }
@@ -146,6 +179,21 @@ impl Assembled {
             message,
             note: None,
         }
+    }
+
+    /// Whether the memory takes `bytes` besides what an installation leaves free.
+    ///
+    /// # Errors
+    /// The limit that would not hold.
+    pub fn has_memory(&self, bytes: usize) -> Result<(), String> {
+        let reserve = self.engine.environment.limits.reserve_bytes;
+        if reserve == 0 || memory::has_room(bytes.saturating_add(reserve)) {
+            return Ok(());
+        }
+        let reserve = reserve >> 10;
+        Err(format!(
+            "leaves less than {reserve} KiB of the memory, the limit"
+        ))
     }
 
     /// Knows the program's threads from now on; elements of others are empty ones.
@@ -225,10 +273,48 @@ impl Router {
         }
     }
 
-    /// Replaces the router by a new one, whose elements take the state of those of the same name and class.
-    pub fn replace_by(&mut self, mut new: Self) {
+    /// Replaces the router by a new one, whose elements take the state of those of the same name and class. Returns what
+    /// they did not take, as a queue may have come to another thread.
+    pub fn replace_by(&mut self, mut new: Self) -> Vec<Leftover> {
         self.hand_over(&mut new.engine);
+        let left = self.leftovers();
         *self = new;
+        left
+    }
+
+    /// Takes all packets that elements store.
+    pub fn leftovers(&mut self) -> Vec<Leftover> {
+        let plan = Rc::clone(&self.engine.plan);
+        let stores = |index: &usize| {
+            let element = self.engine.slots[*index].element.as_ref();
+            let storage = element.and_then(|e| e.storage());
+            storage.is_some_and(|s| s.stored() > 0)
+        };
+        let stores: Vec<usize> = (0..plan.classes.len()).filter(stores).collect();
+        let take = |index: usize| Leftover {
+            element: self.engine.slots[index].name.clone(),
+            class: plan.classes[index].name,
+            packets: self.engine.with(index, send_stored).unwrap_or_default(),
+        };
+        stores.into_iter().map(take).collect()
+    }
+
+    /// The element that continues with what one of the same name and class has left.
+    pub fn heir(&self, left: &Leftover) -> Option<usize> {
+        let (classes, slots) = (&self.engine.plan.classes, &self.engine.slots);
+        (0..slots.len()).find(|i| slots[*i].name == left.element && classes[*i].name == left.class)
+    }
+
+    /// Pushes packets of a former queue to an element.
+    pub fn take_in(&mut self, element: usize, packets: Vec<InTransit>, now_ns: u64) {
+        self.engine.begin(now_ns);
+        let mut packets = packets.into_iter();
+        self.engine.with(element, |e, ctx| {
+            let mut batch = ctx.batch();
+            ctx.pool()
+                .receive_all(usize::MAX, &mut batch, || packets.next());
+            e.push(ctx, 0, batch);
+        });
     }
 
     /// Variables and devices as the router has them, for one that replaces it.
@@ -240,6 +326,12 @@ impl Router {
     pub fn poke(&mut self, element: usize, now_ns: u64) {
         self.engine.begin(now_ns);
         self.engine.with(element, |e, ctx| e.run_task(ctx));
+    }
+
+    /// True if more than half of the packets that this thread may have are in use.
+    pub fn is_short_of_packets(&self) -> bool {
+        let pool = &self.engine.pool;
+        pool.in_use() > pool.limit() / 2
     }
 
     /// Requests to stop, which thread 0 decides about.

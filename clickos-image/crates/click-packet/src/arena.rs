@@ -68,6 +68,9 @@ pub struct Arena {
     memory: Vec<(NonNull<u8>, Layout)>,
     /// Its buffers move between the pools of threads; their memory is then in use until the program ends.
     migrates: bool,
+    /// Free buffers of a size that it keeps then, at most.
+    #[cfg(feature = "threads")]
+    spare: usize,
     /// The memory of a device.
     pub(crate) region: Option<DeviceRegion>,
     /// Packets, shared or not.
@@ -171,6 +174,8 @@ impl Arena {
             free_lists: Default::default(),
             memory: Vec::new(),
             migrates: false,
+            #[cfg(feature = "threads")]
+            spare: 0,
             region: None,
             in_use: 0,
             pools: 1,
@@ -178,10 +183,11 @@ impl Arena {
         NonNull::from(Box::leak(Box::new(arena)))
     }
 
-    /// Lets its buffers, before the first is made, move between the pools of threads.
+    /// Lets its buffers, before the first is made, move between the pools of threads. It keeps no more than `spare` free
+    /// ones of a size.
     #[cfg(feature = "threads")]
-    pub fn let_migrate(&mut self) {
-        self.migrates = true;
+    pub fn let_migrate(&mut self, spare: usize) {
+        (self.migrates, self.spare) = (true, spare);
     }
 
     pub fn in_use(&self) -> usize {
@@ -198,12 +204,6 @@ impl Arena {
     #[cfg(feature = "threads")]
     pub fn arrived(&mut self) {
         self.in_use += 1;
-    }
-
-    /// Counts packets that went to another thread.
-    #[cfg(feature = "threads")]
-    pub fn departed(&mut self, packets: usize) {
-        self.in_use -= packets;
     }
 
     /// What blocks of this arena say.
@@ -377,11 +377,12 @@ impl Arena {
             unsafe { release_large(first.header) };
         } else {
             // SAFETY: an arena lives while a packet of it is in use; the reference ends with this block.
-            let list = unsafe { &mut (*arena.as_ptr()).free_lists[class] };
+            let me = unsafe { &mut *arena.as_ptr() };
+            let list = &mut me.free_lists[class];
             // SAFETY: as the caller says, and the first one's buffer is of this list.
             count = unsafe { list.take_back(packets) };
             #[cfg(feature = "threads")]
-            depot::give_surplus(&mut list.free, list.reserved, class);
+            depot::give_surplus(&mut list.free, list.reserved, me.spare, class);
         }
         // SAFETY: they are gone, and no reference to the arena is used any more.
         unsafe { Self::end_use(arena, count) };
@@ -414,7 +415,7 @@ impl Arena {
     /// # Safety
     /// They were, the arena is alive, and no reference to it is used any more.
     #[inline]
-    unsafe fn end_use(arena: NonNull<Self>, count: usize) {
+    pub unsafe fn end_use(arena: NonNull<Self>, count: usize) {
         // SAFETY: as the caller says.
         let me = unsafe { &mut *arena.as_ptr() };
         me.in_use -= count;

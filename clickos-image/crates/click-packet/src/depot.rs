@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Free buffers that move between a thread and the depot at a time.
 const BULK: usize = 256;
 /// A thread keeps no more free buffers than this.
-const MOST: usize = 2 * BULK;
+pub const MOST: usize = 2 * BULK;
 /// Classes of buffers that are kept.
 pub const CLASSES: usize = 2;
 
@@ -32,10 +32,10 @@ pub fn refill<T>(free: &mut Vec<NonNull<T>>, class: usize) -> bool {
     free.len() > before
 }
 
-/// Puts free buffers into the depot if a thread has too many besides those that are reserved.
-pub fn give_surplus<T>(free: &mut Vec<NonNull<T>>, reserved: usize, class: usize) {
-    if free.len() - reserved > MOST {
-        give(free.drain(reserved + MOST - BULK..), class);
+/// Puts free buffers into the depot if a thread has more than `most` besides those that are reserved.
+pub fn give_surplus<T>(free: &mut Vec<NonNull<T>>, reserved: usize, most: usize, class: usize) {
+    if free.len() - reserved > most {
+        give(free.drain(reserved + most / 2..), class);
     }
 }
 

@@ -21,12 +21,16 @@ pub mod anno;
 mod arena;
 mod batch;
 mod buffer;
+#[cfg(feature = "threads")]
+mod claims;
 mod copy;
 mod cursor;
 mod data_span;
 #[cfg(feature = "threads")]
 mod depot;
 mod distribute;
+#[cfg(feature = "threads")]
+mod heap;
 mod iter;
 pub mod memory;
 mod metadata;
@@ -40,10 +44,12 @@ mod transit;
 
 pub use batch::Batch;
 pub use cursor::BatchCursor;
+#[cfg(feature = "threads")]
+pub use heap::SharedHeap;
 pub use iter::{Drain, IntoIter};
 pub use packet::{HEADROOM, MAX_PACKET, Packet};
 pub use pool::PacketPool;
 pub use region::{Region, RegionOffset};
 pub use ring::Ring;
 #[cfg(feature = "threads")]
-pub use transit::InTransit;
+pub use transit::{InTransit, Underway};

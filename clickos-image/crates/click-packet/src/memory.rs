@@ -4,6 +4,9 @@
 use alloc::vec::Vec;
 use core::hint::black_box;
 
+#[cfg(feature = "threads")]
+pub use crate::claims::{settle, share_among};
+
 /// Bytes that packets and tables leave free for everything else.
 pub const RESERVE: usize = 256 << 10;
 
@@ -12,14 +15,23 @@ const SMALL: usize = 64 << 10;
 
 /// True if the allocator has `bytes`. Free memory is fragmented, so the first block has half of
 /// them, the next one half of the rest, and so on. The allocator gets all blocks back untouched.
+///
+/// With several threads, what others were promised in their slices is not free, and each has a reserve.
 #[cold]
 pub fn has_room(bytes: usize) -> bool {
+    #[cfg(feature = "threads")]
+    return crate::claims::ask(bytes, finds_room);
+    #[cfg(not(feature = "threads"))]
+    finds_room(bytes)
+}
+
+fn finds_room(bytes: usize) -> bool {
     let size = (bytes / 2).max(SMALL).min(bytes);
     let mut block = Vec::<u8>::new();
     let found = block.try_reserve_exact(size).is_ok();
     // Without this the compiler may remove the allocation, and take it for a success.
     black_box(&mut block);
-    found && (size == bytes || has_room(bytes - size))
+    found && (size == bytes || finds_room(bytes - size))
 }
 
 /// The most bytes, up to `wanted`, that may be used twice with `reserve` left.

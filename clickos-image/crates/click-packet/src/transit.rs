@@ -5,17 +5,18 @@
 //! leaves as an [`InTransit`] and becomes a packet of the thread that receives it, which puts the buffer into its own
 //! free list later. A thread with more free buffers than it needs gives them to the depot, and one without takes them
 //! from there. As the blocks of such buffers have no owner, their memory is in use until the program ends.
+use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
-use crate::arena::{OWN, release_large};
+use crate::arena::{Arena, OWN, release_large};
 use crate::batch::Batch;
-use crate::depot::{self, CLASSES};
+use crate::depot::{self, CLASSES, MOST};
 use crate::packet::Packet;
 use crate::pool::PacketPool;
 
 /// A packet on its way to another thread. Dropped, it puts its buffer into the depot.
 ///
-/// No other packet has its buffer, which migrates; neither thread counts it as in use.
+/// No other packet has its buffer, which migrates. It counts as in use at the thread that sent it (see [`Underway`]).
 #[repr(align(32))]
 pub struct InTransit(ManuallyDrop<Packet>);
 
@@ -36,6 +37,41 @@ impl Drop for InTransit {
     }
 }
 
+/// Packets that a thread sent. They count for the limit of its pools until they have arrived, so packets on their way
+/// between threads are not without a limit.
+#[derive(Debug, Default)]
+pub struct Underway {
+    count: usize,
+    /// It belongs to the thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl Underway {
+    /// True if all have arrived, as far as is known.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// No more than the last `n` of them have not arrived; true if others have now.
+    pub fn settle(&mut self, n: usize) -> bool {
+        let arrived = self.count.saturating_sub(n);
+        if arrived == 0 {
+            return false;
+        }
+        self.count = n;
+        let own = OWN.get().expect("it lives while this thread has packets");
+        // SAFETY: they were counted when they were sent, and this thread's arena lives as long.
+        unsafe { Arena::end_use(own, arrived) };
+        true
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.settle(0);
+    }
+}
+
 impl PacketPool {
     /// A pool whose packets can move to the pools of other threads, of at most `limit` packets at a time. All such pools
     /// of a thread have their buffers in common, and packets of one count for the limits of all.
@@ -47,17 +83,23 @@ impl PacketPool {
         }
         let pool = Self::new(limit);
         // SAFETY: opened just now, and not known to anyone else.
-        unsafe { &mut *pool.arena.as_ptr() }.let_migrate();
+        unsafe { &mut *pool.arena.as_ptr() }.let_migrate(MOST.min(limit));
         OWN.set(Some(pool.arena));
         pool
     }
 
     /// Hands the oldest `n` packets (at most all) of a batch to `send`. A packet whose buffer is shared, or does not
-    /// migrate, leaves as a copy; returns how many found no buffer for it and were dropped.
+    /// migrate, leaves as a copy; returns how many found no buffer for it and were dropped. The others are `underway`.
     ///
     /// # Panics
     /// The pool does not migrate.
-    pub fn send(&mut self, batch: &mut Batch, n: usize, mut send: impl FnMut(InTransit)) -> usize {
+    pub fn send(
+        &mut self,
+        batch: &mut Batch,
+        n: usize,
+        underway: &mut Underway,
+        mut send: impl FnMut(InTransit),
+    ) -> usize {
         assert!(OWN.get() == Some(self.arena), "a pool of one thread");
         let n = n.min(batch.len());
         Packet::uniqueify_all(&mut batch.packets_mut()[..n]);
@@ -72,8 +114,7 @@ impl PacketPool {
                 sent += 1;
             }
         }
-        // SAFETY: the arena lives as long as the pool; the reference ends with this statement.
-        unsafe { &mut *self.arena.as_ptr() }.departed(sent);
+        underway.count += sent;
         n - sent
     }
 
@@ -85,10 +126,23 @@ impl PacketPool {
         &mut self,
         most: usize,
         into: &mut Batch,
+        next: impl FnMut() -> Option<InTransit>,
+    ) -> usize {
+        let most = most.min(self.limit.saturating_sub(self.in_use()));
+        self.receive_all(most, into, next)
+    }
+
+    /// The same, also if the pool then has more packets than it may have.
+    ///
+    /// # Panics
+    /// The pool does not migrate.
+    pub fn receive_all(
+        &mut self,
+        most: usize,
+        into: &mut Batch,
         mut next: impl FnMut() -> Option<InTransit>,
     ) -> usize {
         assert!(OWN.get() == Some(self.arena), "a pool of one thread");
-        let most = most.min(self.limit.saturating_sub(self.in_use()));
         let (arena, before) = (self.arena, into.len());
         into.extend(core::iter::from_fn(&mut next).take(most).map(|packet| {
             // SAFETY: the arena lives as long as the pool; the reference ends with this statement.

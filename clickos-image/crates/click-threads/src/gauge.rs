@@ -7,6 +7,12 @@ use click_core::Context;
 /// Room of each ring at least, so that a small queue can be made larger while it runs.
 const LEAST: usize = 1024;
 
+/// Slots of each ring of a queue.
+pub fn slots(capacity: usize) -> usize {
+    let places = capacity.max(LEAST);
+    places.checked_next_power_of_two().unwrap_or(usize::MAX)
+}
+
 /// A counter on cache lines of its own. Processors prefetch lines in pairs.
 #[repr(align(128))]
 #[derive(Default)]
@@ -62,7 +68,7 @@ impl<N: Number> Gauge<N> {
     pub fn new(class: &'static str, capacity: usize) -> Self {
         Self {
             class,
-            slots: capacity.max(LEAST).next_power_of_two(),
+            slots: slots(capacity),
             capacity: AtomicUsize::new(capacity),
             highwater: AtomicUsize::new(0),
             waiting: N::default(),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use click_core::ConfigError;
-use click_core::threads::{Answered, Call};
+use click_core::threads::{Answered, Call, InTransit};
 use rustix::event::{EventfdFlags, eventfd};
 use vale_handoff::NeedWakeup;
 
@@ -58,6 +58,9 @@ pub struct Shared {
     /// True if a thread ended because of a fault.
     lost: AtomicBool,
     errors: Mutex<Vec<ConfigError>>,
+    /// Packets that elements have to take in, by number.
+    moved: Mutex<Vec<(usize, Vec<InTransit>)>>,
+    any_moved: AtomicBool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -110,6 +113,8 @@ impl Shared {
             turn: AtomicUsize::new(used.get(1).copied().unwrap_or(0)),
             lost: AtomicBool::new(false),
             errors: Mutex::default(),
+            moved: Mutex::default(),
+            any_moved: AtomicBool::new(false),
         })
     }
 
@@ -257,6 +262,26 @@ impl Shared {
     /// The thread that starts its elements now.
     pub(crate) fn turn(&self) -> usize {
         self.turn.load(Ordering::SeqCst)
+    }
+
+    /// Hands packets of a former queue to the thread of an element.
+    pub(crate) fn move_to(&self, element: usize, packets: Vec<InTransit>) {
+        lock(&self.moved).push((element, packets));
+        self.any_moved.store(true, Ordering::SeqCst);
+        self.wake(self.homes[element]);
+    }
+
+    /// The packets for elements of a thread.
+    pub(crate) fn take_moved(&self, thread: usize) -> Vec<(usize, Vec<InTransit>)> {
+        if !self.any_moved.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let mut moved = lock(&self.moved);
+        let (own, others) = moved
+            .drain(..)
+            .partition(|(element, _)| self.homes[*element] == thread);
+        *moved = others;
+        own
     }
 
     /// Lets the next thread start its elements, thread 0 last.

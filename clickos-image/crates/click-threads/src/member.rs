@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One of the threads.
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hint::spin_loop;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use click_core::threads::{Answered, Assembled, Call, Threads};
+use click_core::threads::{Answered, Assembled, Call, Leftover, Threads, memory};
 use click_core::{ConfigError, Router};
 use vale_handoff::{Receiver, Sender, ring};
 
@@ -21,11 +21,15 @@ use crate::queue::{Inlet, Outlet, Slot, Watch, class};
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long a thread waits at a time; it then looks whether the others still run.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// How long a thread waits at a time at least.
+const SHORTEST: Duration = Duration::from_millis(1);
 /// How long a thread without work polls before it sleeps: waking a thread costs several times 10 us.
 const SPIN: Duration = Duration::from_micros(50);
 /// How long a thread sleeps at most while a queue that it pushes to is full: the one that pulls wakes it when half of the
 /// queue is empty, which may not happen.
 const FULL_NS: u64 = 10_000_000;
+/// How long it sleeps at first while many of its packets are on their way to other threads.
+const SHORT_NS: u64 = 100_000;
 /// How deep calls of other threads may be made while a thread waits.
 const MAX_DEPTH: u32 = 8;
 
@@ -50,6 +54,7 @@ pub struct Part {
 /// # Errors
 /// The system has no descriptors left.
 pub fn parts(plan: Plan) -> Result<Vec<Part>, String> {
+    memory::share_among(plan.threads);
     let used = plan.used();
     let homes = plan.homes;
     let shared = Shared::new(plan.threads, &used, homes.clone());
@@ -143,7 +148,11 @@ pub struct Member {
     lines: RefCell<Vec<Vec<u8>>>,
     next_call: Cell<u64>,
     depth: Cell<u32>,
+    /// The numbers of the writes that wait here for those of other threads.
+    unsettled: RefCell<BTreeSet<u64>>,
     idle_since: Cell<Option<Instant>>,
+    /// True if more than half of the packets that the thread may have were in use, some on their way to others.
+    is_short: Cell<bool>,
 }
 
 impl Threads for Member {
@@ -178,7 +187,8 @@ impl Threads for Member {
             if self.shared.phase() == Phase::End {
                 return Err(refusal(&call, format!("thread {thread} has ended")));
             }
-            if left.is_zero() {
+            // a thread whose writes wait for this makes them; a call of its own may keep it for a while
+            if left.is_zero() && !matches!(call, Call::Settle(_, true)) {
                 let seconds = ANSWER.as_secs();
                 let rest = match self.shared.take_back(thread, by, id) {
                     true => "the call was not made",
@@ -187,7 +197,8 @@ impl Threads for Member {
                 let why = format!("thread {thread} did not answer within {seconds} s; {rest}");
                 return Err(refusal(&call, why));
             }
-            self.shared.wait_for_letter(self.thread, left.min(PATIENCE));
+            self.shared
+                .wait_for_letter(self.thread, left.clamp(SHORTEST, PATIENCE));
         }
     }
 }
@@ -202,7 +213,9 @@ impl Member {
             lines: RefCell::default(),
             next_call: Cell::new(0),
             depth: Cell::new(0),
+            unsettled: RefCell::default(),
             idle_since: Cell::new(None),
+            is_short: Cell::new(false),
         }
     }
 
@@ -227,21 +240,46 @@ impl Member {
                     }
                 }
                 Letter::Call { by, id, call } => {
-                    let depth = self.depth.get();
-                    let answer = if depth < MAX_DEPTH {
-                        self.depth.set(depth + 1);
-                        let answer = serve(call);
-                        self.depth.set(depth);
-                        answer
-                    } else {
-                        let why = format!("threads call each other {MAX_DEPTH} deep");
-                        Err(refusal(&call, why))
+                    let step = match &call {
+                        Call::Prepare(number, _) => Some((*number, true)),
+                        Call::Settle(number, _) => Some((*number, false)),
+                        Call::Read(..) | Call::Write(_) | Call::Info(_) => None,
                     };
+                    let answer = self.answer(call, serve);
+                    if let (Some((number, waits)), true) = (step, answer.is_ok()) {
+                        let mut unsettled = self.unsettled.borrow_mut();
+                        match waits {
+                            true => unsettled.insert(number),
+                            false => unsettled.remove(&number),
+                        };
+                    }
                     self.shared.post(by, Letter::Answer { id, answer });
                 }
             }
         }
         any
+    }
+
+    fn answer(&self, call: Call, serve: &mut dyn FnMut(Call) -> Answered) -> Answered {
+        let depth = self.depth.get();
+        // what is to settle waits for it
+        if depth >= MAX_DEPTH && !matches!(call, Call::Settle(..)) {
+            let why = format!("threads call each other {MAX_DEPTH} deep");
+            return Err(refusal(&call, why));
+        }
+        self.depth.set(depth + 1);
+        let answer = serve(call);
+        self.depth.set(depth);
+        answer
+    }
+
+    /// Answers calls only, until no writes wait here for those of other threads.
+    fn await_settling(&self, serve: &mut dyn FnMut(Call) -> Answered) {
+        while !self.unsettled.borrow().is_empty() && self.shared.phase() != Phase::End {
+            if !self.serve(serve) {
+                self.shared.wait_for_letter(self.thread, PATIENCE);
+            }
+        }
     }
 
     /// Starts the elements of this thread once those of the threads before it have.
@@ -271,6 +309,7 @@ impl Member {
 
     /// Waits until the threads before this one have started their elements.
     fn await_turn(&self, serve: &mut dyn FnMut(Call) -> Answered) {
+        memory::settle();
         while self.shared.turn() != self.thread && self.shared.phase() != Phase::End {
             self.serve(serve);
             if self.shared.turn() != self.thread {
@@ -286,7 +325,14 @@ impl Member {
     /// Does what other threads want between two slices; returns whether there was anything. The answers to calls that
     /// waited too long are dropped.
     pub fn tend(&self, router: &mut Router, now_ns: u64) -> bool {
-        let mut any = self.serve(&mut |call| router.answer(call, now_ns));
+        memory::settle();
+        let is_short = router.is_short_of_packets();
+        // a source that found no packet may find one now
+        let mut any = is_short && self.settle();
+        self.is_short
+            .set(is_short && self.watches.iter().any(Watch::is_underway));
+        any |= self.serve(&mut |call| router.answer(call, now_ns));
+        self.await_settling(&mut |call| router.answer(call, now_ns));
         self.answers.borrow_mut().clear();
         for watch in self.watches.iter().filter(|watch| watch.is_due()) {
             router.poke(watch.element, now_ns);
@@ -302,6 +348,26 @@ impl Member {
             any = true;
         }
         any
+    }
+
+    /// Gives what queues of the former configuration have left to those that continue with it, on thread 0.
+    pub fn move_on(&self, router: &mut Router, left: Vec<Leftover>, now_ns: u64) {
+        for left in left {
+            let Some(element) = router.heir(&left) else {
+                continue;
+            };
+            match self.home(element) {
+                home if home == self.thread => router.take_in(element, left.packets, now_ns),
+                _ => self.shared.move_to(element, left.packets),
+            }
+        }
+    }
+
+    /// Takes in what thread 0 has given to elements of this one; to be called before a new configuration runs.
+    pub fn take_moved(&self, router: &mut Router, now_ns: u64) {
+        for (element, packets) in self.shared.take_moved(self.thread) {
+            router.take_in(element, packets, now_ns);
+        }
     }
 
     /// The lines that other threads wrote.
@@ -325,8 +391,28 @@ impl Member {
     /// Until when a thread that waits until `until_ns` may sleep.
     pub fn sleep_until(&self, until_ns: Option<u64>, now_ns: u64) -> Option<u64> {
         let is_full = self.watches.iter().any(Watch::is_full);
-        let soon = is_full.then(|| now_ns.saturating_add(FULL_NS));
+        let nap_ns = match (self.is_short.get(), is_full) {
+            // no thread tells that it has taken packets; the longer nothing happens, the less often it is looked for
+            (true, _) => Some(self.idle_ns().clamp(SHORT_NS, FULL_NS)),
+            (false, true) => Some(FULL_NS),
+            (false, false) => None,
+        };
+        let soon = nap_ns.map(|nap_ns| now_ns.saturating_add(nap_ns));
         until_ns.into_iter().chain(soon).min()
+    }
+
+    /// Looks which packets other threads have taken; true if they have taken some.
+    fn settle(&self) -> bool {
+        let settled = self.watches.iter().map(Watch::settle);
+        settled.fold(false, |any, one| any | one)
+    }
+
+    fn idle_ns(&self) -> u64 {
+        let idle = self
+            .idle_since
+            .get()
+            .map_or(Duration::ZERO, |i| i.elapsed());
+        u64::try_from(idle.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// To be called after work: the thread is not idle.
@@ -349,6 +435,7 @@ impl Member {
                 && (self.thread > 0 || !self.shared.has_stops())
         };
         self.shared.sleep(self.thread, is_idle, poll);
+        self.settle();
     }
 }
 

@@ -7,6 +7,9 @@ use std::rc::Rc;
 use click_core::threads::{Answered, Assembled, Call, Place, QUEUES, Threads};
 use click_core::{ConfigError, HandlerError, text};
 
+use crate::gauge::slots;
+use crate::queue::Slot;
+
 /// Classes of elements that thread 0 runs, since it has the sockets.
 const OF_THREAD_0: [&str; 2] = ["ChatterSocket", "ControlSocket"];
 /// Classes whose arguments name handlers, or are free texts: what they name may run anywhere.
@@ -49,6 +52,14 @@ pub struct Cut {
     pub capacity: usize,
     /// The threads that push to it, without the one that pulls.
     pub senders: Vec<usize>,
+}
+
+impl Cut {
+    /// Bytes of its rings.
+    fn bytes(&self) -> usize {
+        let places = self.senders.len().saturating_mul(slots(self.capacity));
+        places.saturating_mul(size_of::<Slot>())
+    }
 }
 
 /// A configuration's elements by threads.
@@ -159,7 +170,7 @@ impl Plan {
         }
         let classes: Vec<&'static str> = elements.iter().map(|e| e.class.name).collect();
         let names: Vec<String> = elements.iter().map(|e| e.name.to_string()).collect();
-        let mut cuts = Vec::new();
+        let (mut cuts, mut ring_bytes) = (Vec::new(), 0);
         for element in (0..homes.len()).filter(|element| is_queue[*element]) {
             let pushers = connections.iter().filter(|c| c.to.0 == element);
             let mut senders: Vec<usize> = pushers.map(|c| homes[c.from.0]).collect();
@@ -179,12 +190,22 @@ impl Plan {
                 ));
             }
             let class = classes[element];
-            cuts.push(Cut {
+            let cut = Cut {
                 element,
                 class,
                 capacity,
                 senders,
-            });
+            };
+            ring_bytes = cut.bytes().saturating_add(ring_bytes);
+            if let Err(message) = assembled.has_memory(ring_bytes) {
+                let name = &names[element];
+                errors.push((
+                    element,
+                    format!("the places of {name} :: {class} {message}"),
+                ));
+                break;
+            }
+            cuts.push(cut);
         }
         if errors.is_empty() {
             return Ok(Self {
@@ -211,7 +232,7 @@ impl Plan {
 /// What the queue, which is built, says.
 fn capacity(assembled: &mut Assembled, name: &str) -> usize {
     use click_core::threads::Answer;
-    let read = Call::Read(format!("{name}.capacity"), String::new());
+    let read = Call::Read(format!("{name}.capacity"), String::new(), 1);
     match assembled.answer(read) {
         Ok(Answer::Text(text)) => text.trim().parse().unwrap_or(usize::MAX),
         _ => usize::MAX,
@@ -289,7 +310,9 @@ fn spread(
 
 /// What StaticThreadScheds say: the last one of an element counts.
 fn bindings(elements: &[Place<'_>], threads: usize) -> BTreeMap<usize, usize> {
-    let mut bound = BTreeMap::new();
+    // by the name of an element or of a compound one: the line, and the thread if there is such a one
+    let mut lines: HashMap<String, (usize, Option<usize>)> = HashMap::new();
+    let mut lines_before = 0;
     for sched in elements
         .iter()
         .filter(|e| e.class.name == "StaticThreadSched")
@@ -302,19 +325,20 @@ fn bindings(elements: &[Place<'_>], threads: usize) -> BTreeMap<usize, usize> {
             };
             let full = around.map_or(name.clone(), |outer| format!("{outer}/{name}"));
             let thread = thread.parse().ok().filter(|thread| *thread < threads);
-            for (index, e) in elements.iter().enumerate() {
-                let rest = e.name.strip_prefix(full.as_str());
-                if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
-                    continue;
-                }
-                match thread {
-                    Some(thread) => bound.insert(index, thread),
-                    None => bound.remove(&index),
-                };
-            }
+            lines.insert(full, (lines_before, thread));
+            lines_before += 1;
         }
     }
-    bound
+    let binding = |(index, e): (usize, &Place<'_>)| {
+        let (_, thread) = around(e.name).filter_map(|name| lines.get(name)).max()?;
+        Some((index, (*thread)?))
+    };
+    elements.iter().enumerate().filter_map(binding).collect()
+}
+
+/// The name of an element, and those of the compound ones around it.
+fn around(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name), |name| Some(name.rsplit_once('/')?.0))
 }
 
 /// One thread runs the elements of all, which have the plan's numbers of threads nevertheless.
@@ -352,8 +376,11 @@ impl Threads for Alone {
 /// The handler that a call is about.
 pub fn name_of(call: &Call) -> &str {
     match call {
-        Call::Read(name, _) | Call::Info(name) => name,
-        Call::Write(writes) | Call::Check(writes) => writes.first().map_or("", |(name, _)| name),
+        Call::Read(name, ..) | Call::Info(name) => name,
+        Call::Write(writes) | Call::Prepare(_, writes) => {
+            writes.first().map_or("", |(name, _)| name)
+        }
+        Call::Settle(..) => "",
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use click_core::class::{Arg, optional};
 use click_core::handler::{command, read, read_write};
-use click_core::threads::InTransit;
+use click_core::threads::{InTransit, Underway};
 use click_core::{
     Batch, Change, Class, Context, Element, Handler, HandlerError, Packet, Ring, Signal, Storage,
 };
@@ -30,10 +30,23 @@ pub struct Watch {
     far: Far,
 }
 
+/// A ring to another thread, and what this one sent into it.
+pub struct Out {
+    sender: Sender<Slot>,
+    underway: Underway,
+}
+
+impl Out {
+    /// Packets that the other thread has taken do not count here any more; true if there are some.
+    fn settle(&mut self) -> bool {
+        self.underway.settle(self.sender.unreturned())
+    }
+}
+
 /// What an end waits for.
 enum Far {
     /// Room in the queue; and how often the loop looked.
-    Room(Arc<Gauge>, Cell<u32>),
+    Room(Arc<Gauge>, Cell<u32>, Rc<RefCell<Out>>),
     /// Packets in rings.
     Packets(Rc<RefCell<Vec<Receiver<Slot>>>>),
 }
@@ -45,7 +58,7 @@ impl Watch {
             return false;
         }
         match &self.far {
-            Far::Room(gauge, looks) => {
+            Far::Room(gauge, looks, _) => {
                 let is_due = match looks.get() >= LOOKS {
                     true => gauge.has_room(),
                     false => gauge.is_half_empty(),
@@ -64,9 +77,19 @@ impl Watch {
     /// True if it will be due without another thread, so that this one must not sleep.
     pub fn keeps_awake(&self) -> bool {
         match &self.far {
-            Far::Room(gauge, _) => self.waits.get() && gauge.has_room(),
+            Far::Room(gauge, ..) => self.waits.get() && gauge.has_room(),
             Far::Packets(_) => self.is_due(),
         }
+    }
+
+    /// Looks which packets the other side has taken; true if it has taken some.
+    pub fn settle(&self) -> bool {
+        matches!(&self.far, Far::Room(_, _, out) if out.borrow_mut().settle())
+    }
+
+    /// True if packets are on their way to the other side.
+    pub fn is_underway(&self) -> bool {
+        matches!(&self.far, Far::Room(_, _, out) if !out.borrow().underway.is_empty())
     }
 
     /// True if it waits for room, of which another thread may make less than it tells.
@@ -80,7 +103,7 @@ pub struct Inlet {
     gauge: Arc<Gauge>,
     /// Packets that left the queue, as last read.
     left: usize,
-    sender: Sender<Slot>,
+    out: Rc<RefCell<Out>>,
     shared: Arc<Shared>,
     /// The thread that pulls.
     to: usize,
@@ -102,15 +125,19 @@ impl Inlet {
         is_measured: bool,
     ) -> (Self, Watch) {
         let waits = Rc::new(Cell::new(false));
+        let out = Rc::new(RefCell::new(Out {
+            sender,
+            underway: Underway::default(),
+        }));
         let watch = Watch {
             element,
             waits: Rc::clone(&waits),
-            far: Far::Room(Arc::clone(&gauge), Cell::new(0)),
+            far: Far::Room(Arc::clone(&gauge), Cell::new(0), Rc::clone(&out)),
         };
         let inlet = Self {
             gauge,
             left: 0,
-            sender,
+            out,
             shared,
             to,
             waits,
@@ -123,8 +150,9 @@ impl Inlet {
     /// Sends as many packets as there is room for to the other thread.
     fn send(&mut self, ctx: &mut Context<'_>, batch: &mut Batch) {
         let fits = self.gauge.reserve(batch.len(), &mut self.left);
-        let sender = &mut self.sender;
-        let lost = ctx.pool().send(batch, fits, |packet| {
+        let mut out = self.out.borrow_mut();
+        let Out { sender, underway } = &mut *out;
+        let lost = ctx.pool().send(batch, fits, underway, |packet| {
             // each ring has a slot for every packet that the queue may have, and the receiver leaves slots empty
             sender.push(|slot| std::mem::forget(slot.replace(packet)));
         });
@@ -132,8 +160,11 @@ impl Inlet {
             self.gauge.cancel(lost);
             self.gauge.count_drops(ctx, lost);
         }
-        if self.sender.publish() {
+        if out.sender.publish() {
             self.shared.wake(self.to);
+        }
+        if ctx.pool().in_use() > ctx.pool().limit() / 2 {
+            out.settle();
         }
     }
 
@@ -183,10 +214,11 @@ impl Element for Inlet {
 
     /// Packets that waited for room go to the outlet of the new configuration.
     fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
-        let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
-            return;
-        };
-        self.held.append(&mut old.held);
+        match old.as_any_mut().downcast_mut::<Self>() {
+            Some(old) => self.held.append(&mut old.held),
+            // the queue was this thread's
+            None => self.held.append(&mut ctx.take_stored(old)),
+        }
         if !self.held.is_empty() {
             self.set_waits(ctx, true);
         }
@@ -279,6 +311,19 @@ impl Outlet {
         (outlet, watch)
     }
 
+    /// Takes what is stored, and all packets out of rings: also more than this thread may have.
+    fn take_all(&mut self, ctx: &mut Context<'_>) -> Batch {
+        let mut all = ctx.batch();
+        self.stored.take_front(usize::MAX, &mut all);
+        for receiver in self.receivers.borrow_mut().iter_mut() {
+            ctx.pool().receive_all(usize::MAX, &mut all, || {
+                receiver.pop(Option::take).flatten()
+            });
+            receiver.release();
+        }
+        all
+    }
+
     /// Takes up to `max` packets out of rings, of each in turn.
     fn receive(&mut self, ctx: &mut Context<'_>, max: usize, into: &mut Batch) {
         let (mut left, before) = (max, into.len());
@@ -341,9 +386,7 @@ impl Outlet {
     }
 
     fn reset(&mut self, ctx: &mut Context<'_>) {
-        let mut all = ctx.batch();
-        self.stored.take_front(usize::MAX, &mut all);
-        self.receive(ctx, usize::MAX, &mut all);
+        let all = self.take_all(ctx);
         let n = all.len();
         ctx.recycle(all);
         self.pulled(ctx, n);
@@ -386,13 +429,13 @@ impl Element for Outlet {
 
     /// Takes what is stored, and what other threads have sent: all threads of the old configuration rest.
     fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
-        let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
-            return;
+        let all = match old.as_any_mut().downcast_mut::<Self>() {
+            Some(old) => {
+                self.gauge.add_drops(old.gauge.drops());
+                old.take_all(ctx)
+            }
+            None => ctx.take_stored(old),
         };
-        let mut all = ctx.batch();
-        old.stored.take_front(usize::MAX, &mut all);
-        old.receive(ctx, usize::MAX, &mut all);
-        self.gauge.add_drops(old.gauge.drops());
         let pushes = self.own_left;
         self.push(ctx, 0, all);
         self.own_left = pushes;

@@ -111,11 +111,21 @@ impl RamFiles {
     }
 
     /// Copies of all files.
+    ///
+    /// # Errors
+    /// The memory lacks them.
     #[cfg(feature = "threads")]
-    pub(crate) fn copies(&self) -> Vec<(String, Vec<u8>)> {
+    pub(crate) fn copies(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
         let table = self.table.borrow();
+        let bytes = table.values().map(|file| file.bytes.borrow().len());
+        let bytes: usize = bytes.sum();
+        if bytes > 0 && !memory::has_room(bytes + memory::RESERVE) {
+            return Err(format!(
+                "no memory is left for copies of {bytes} bytes of files"
+            ));
+        }
         let copy = |(name, file): (&String, &Rc<File>)| (name.clone(), file.bytes.borrow().clone());
-        table.iter().map(copy).collect()
+        Ok(table.iter().map(copy).collect())
     }
 
     /// A line for each file: its size, a space, its name.

@@ -179,7 +179,7 @@ impl Routers {
         #[cfg(feature = "threads")]
         let mut on_all = match (rid, &mut self.crew) {
             (0, Some(crew)) => {
-                let files = files.copies();
+                let files = files.copies().map_err(|error| format!("{name}: {error}"))?;
                 Some((crew, crate::Text { name, text, files }))
             }
             _ => None,

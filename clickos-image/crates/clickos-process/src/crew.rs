@@ -148,7 +148,17 @@ impl Team {
         let assembled = Assembled::new(sources, registry, environment, &[], now_ns);
         let mut assembled = assembled.map_err(here)?;
         let plan = Plan::new(&mut assembled, self.threads(), &WITH_DEVICES).map_err(here)?;
-        let parts = parts(plan).map_err(|message| here(vec![assembled.error(0, message)]))?;
+        let refused = |message| here(vec![assembled.error(0, message)]);
+        // each helper has the texts twice for a moment: as they come, and where they stay
+        let files = text.files.iter().map(|(_, bytes)| 2 * bytes.len());
+        let bytes = (2 * text.text.len() + files.sum::<usize>()) * (plan.used().len() - 1);
+        if bytes > 0
+            && let Err(message) = assembled.has_memory(bytes)
+        {
+            let message = format!("the texts for all threads: {message}");
+            return Err(refused(message));
+        }
+        let parts = parts(plan).map_err(refused)?;
         let mut parts = parts.into_iter();
         let own = parts.next().expect("thread 0 always has a part");
         pause();
@@ -247,7 +257,7 @@ impl clickos_control::Crew for Crew {
         let started = team.start(text, registry, environment, now_ns, pause);
         match started {
             Ok((new, member)) => {
-                router.replace_by(new);
+                let mut left = router.replace_by(new);
                 team.order(
                     || Order::Commit,
                     &[&old, &member],
@@ -256,6 +266,8 @@ impl clickos_control::Crew for Crew {
                     },
                 );
                 old.shared().set_phase(Phase::End);
+                left.extend(team.helpers.common.take_left());
+                member.move_on(router, left, now_ns);
                 team.member = Some(member);
                 team.set_phase();
                 Ok(())
@@ -301,6 +313,7 @@ impl clickos_control::Crew for Crew {
         if let Some(old) = team.member.take() {
             old.shared().set_phase(Phase::End);
             team.order(|| Order::Commit, &[&old], || {});
+            team.helpers.common.take_left();
         }
     }
 }

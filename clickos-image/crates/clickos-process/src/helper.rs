@@ -2,7 +2,7 @@
 //! A thread besides the first one, and its parts of configurations.
 use crate::clock::Clock;
 use crate::console;
-use click_core::threads::Assembled;
+use click_core::threads::{Assembled, Leftover};
 use click_core::{
     Batch, ConfigError, Device, Entropy, Environment, Host, Limits, PacketPool, Progress, ReadFile,
     Router, Sources, WriteFile,
@@ -25,6 +25,8 @@ pub(crate) struct Common {
     done: AtomicUsize,
     /// The last words of a helper that broke an invariant.
     words: Mutex<Option<String>>,
+    /// What queues of the configuration that was replaced have left.
+    left: Mutex<Vec<Leftover>>,
     /// Readable if there are such words.
     alarm: OwnedFd,
 }
@@ -37,6 +39,7 @@ impl Common {
         Ok(Self {
             done: AtomicUsize::new(0),
             words: Mutex::default(),
+            left: Mutex::default(),
             alarm: eventfd(0, flags)?,
         })
     }
@@ -53,6 +56,16 @@ impl Common {
     /// Helpers that have followed the last order.
     pub(crate) fn count(&self) -> usize {
         self.done.load(Ordering::SeqCst)
+    }
+
+    fn leave(&self, left: Vec<Leftover>) {
+        let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(left);
+    }
+
+    /// What queues of the configuration that was replaced have left.
+    pub(crate) fn take_left(&self) -> Vec<Leftover> {
+        std::mem::take(&mut self.left.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Readable if a helper broke an invariant.
@@ -187,8 +200,12 @@ pub(crate) fn work(orders: &Receiver<Order>, common: &Common) {
             Some(Order::Pause) => common.done(),
             Some(Order::Commit) => {
                 match (&mut active, waiting.take()) {
-                    (Some(old), Some(new)) => old.replace_by(new),
-                    (_, new) => active = new,
+                    (Some(old), Some(new)) => common.leave(old.replace_by(new)),
+                    (Some(old), None) => {
+                        common.leave(old.router.leftovers());
+                        active = None;
+                    }
+                    (None, new) => active = new,
                 }
                 common.done();
             }
@@ -234,15 +251,18 @@ impl Seat {
         }
     }
 
-    fn replace_by(&mut self, new: Self) {
-        self.router.replace_by(new.router);
+    fn replace_by(&mut self, new: Self) -> Vec<Leftover> {
+        let left = self.router.replace_by(new.router);
         self.member = new.member;
+        left
     }
 
     /// A slice, if parts run, and what other threads want.
     fn step(&mut self, clock: &Clock) {
         let now_ns = clock.now_ns();
-        let progress = match self.member.shared().phase() {
+        let phase = self.member.shared().phase();
+        self.member.take_moved(&mut self.router, now_ns);
+        let progress = match phase {
             Phase::Run => self.router.run(now_ns),
             Phase::Answer | Phase::End => Progress::Idle { until_ns: None },
         };

@@ -3,7 +3,12 @@
 //!
 //! cosmosd starts it with an argument line on descriptor 3 (docs/interfaces.md, "Guest start");
 //! it is of no use to a person, but for `--version`.
+use click_packet::SharedHeap;
+use std::alloc::System;
 use std::process::ExitCode;
+
+#[global_allocator]
+static HEAP: SharedHeap<System> = SharedHeap(System);
 
 const USAGE: &str = "usage: clickos-process [--version]; a guest is started by cosmosd, \
                      which gives it its argument line on descriptor 3";

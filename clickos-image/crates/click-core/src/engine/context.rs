@@ -536,6 +536,30 @@ impl<'a> Context<'a> {
         self.engine.environment.limits
     }
 
+    /// True for an element that is one of several copies, and that the configuration does not declare.
+    pub fn is_copy(&self, index: usize) -> bool {
+        #[cfg(feature = "threads")]
+        return self.engine.plan.copies.made(self.name_of(index));
+        #[cfg(not(feature = "threads"))]
+        {
+            let _ = index;
+            false
+        }
+    }
+
+    /// All packets that another kind of queue has, which the element replaces.
+    pub fn take_stored(&mut self, old: &mut dyn Element) -> Batch {
+        let mut all = self.batch();
+        while let Some(storage) = old.storage_mut() {
+            let before = all.len();
+            storage.pull_fitting(self, usize::MAX, usize::MAX, &mut all);
+            if all.len() == before {
+                break;
+            }
+        }
+        all
+    }
+
     /// Names, devices, limits.
     pub fn arg_context(&self) -> ArgContext<'_> {
         ArgContext {

@@ -6,11 +6,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::engine::Engine;
-use crate::engine::elsewhere::{Answered, Call};
+use crate::engine::together::Writes;
 use crate::error::HandlerError;
 
-/// Writes of handlers, with owned names.
-type Writes = Vec<(String, Vec<u8>)>;
+/// The end of the names of handlers that tell state which has changed since the last read.
+const CHANGES: &str = ".changes";
+/// Answers of all copies together have no more bytes: a guest's answer takes as many.
+const JOINED_BYTES: usize = 256 << 10;
 
 impl Engine {
     /// The handler's name on a thread, if its element has copies.
@@ -43,55 +45,55 @@ impl Engine {
                 return self.read_one(&name, param);
             }
         };
+        let copies = self.plan.copies.threads();
+        let is_changes = name.ends_with(CHANGES);
+        // as many bytes are asked for
+        let part = param.parse::<usize>().ok().filter(|_| is_changes);
+        let part = part.map(|bytes| (bytes / copies).to_string());
+        let param = part.as_deref().unwrap_or(param);
         let mut texts = Vec::new();
-        for thread in 0..self.plan.copies.threads() {
+        for thread in 0..copies {
             let Some(name) = self.on_thread(thread, name) else {
                 break;
             };
-            texts.push(self.read_one(&name, param)?);
+            self.reads += 1;
+            let text = match self.read_elsewhere(&name, param, copies) {
+                Some(text) => text,
+                None => self.read_copy(&name, param, copies),
+            };
+            texts.push(text?);
         }
-        Ok(joined(texts, is_value))
+        Ok(joined(texts, is_value || is_changes))
     }
 
-    /// Writes handlers, those of elements with copies for all copies.
-    pub(crate) fn write_copies(&mut self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
-        let copied = |(name, _): &(&str, &[u8])| self.on_thread(0, name).is_some();
-        if self.plan.copies.is_empty() {
-            return self.write_one(writes);
+    /// Reads a handler of this thread's copy, whose answer leaves room for those of the others.
+    pub(crate) fn read_copy(
+        &mut self,
+        name: &str,
+        param: &str,
+        copies: usize,
+    ) -> Result<String, HandlerError> {
+        let all = self.environment.limits.handler_bytes;
+        if copies > 1 {
+            self.environment.limits.handler_bytes = all.min(JOINED_BYTES) / copies;
         }
-        let mut calls: Vec<Writes> = Vec::new();
-        let own = writes
-            .iter()
-            .map(|(n, v)| (self.of_first(n).into_owned(), v.to_vec()));
-        calls.push(own.collect());
-        for thread in 1..self.plan.copies.threads() {
-            let there = writes.iter().filter(|write| copied(write));
-            let there = there.filter_map(|(n, v)| Some((self.on_thread(thread, n)?, v.to_vec())));
-            calls.push(there.collect());
-        }
-        calls.retain(|writes| !writes.is_empty());
-        if calls.len() > 1 {
-            for writes in &calls {
-                self.check_one(writes)?;
-            }
-        }
-        for writes in &calls {
-            let writes: Vec<_> = writes.iter().map(|(n, v)| (n.as_str(), &**v)).collect();
-            self.write_one(&writes)?;
-        }
-        Ok(())
+        let text = self.read_own(name, param);
+        self.environment.limits.handler_bytes = all;
+        text
     }
 
-    /// Checks writes where their elements are, without making them.
-    fn check_one(&mut self, writes: &Writes) -> Result<(), HandlerError> {
-        let answer: Answered = match self.thread_of_all(writes.iter().map(|(name, _)| &**name))? {
-            None => return self.check_own(writes),
-            Some((threads, home)) => {
-                let call = Call::Check(writes.clone());
-                threads.call(home, call, &mut |call| self.answer(call))
+    /// The handlers that writes are about, those of elements with copies on all threads.
+    pub(crate) fn of_copies(&self, writes: &[(&str, &[u8])]) -> Writes {
+        let threads = self.plan.copies.threads();
+        let copies = |(name, value): &(&str, &[u8])| -> Writes {
+            let of_copy = |thread| Some((self.on_thread(thread, name)?, value.to_vec()));
+            let mut all: Writes = (0..threads).map_while(of_copy).collect();
+            if all.is_empty() {
+                all.push((self.of_first(name).into_owned(), value.to_vec()));
             }
+            all
         };
-        answer.map(|_| ())
+        writes.iter().flat_map(copies).collect()
     }
 
     /// True if a handler can be written, too. None if the engine answers it, so that one answer stands for all copies.
@@ -117,10 +119,13 @@ fn joined(texts: Vec<String>, is_value: bool) -> String {
     if same {
         return first;
     }
-    let head = first.lines().next().unwrap_or_default();
-    let is_headed = is_value && texts.iter().all(|text| text.lines().next() == Some(head));
+    // a copy may have no more parts of its state
+    let texts = || texts.iter().filter(|text| !text.is_empty());
+    let head = texts().next().and_then(|text| text.lines().next());
+    let is_headed = is_value && texts().all(|text| text.lines().next() == head);
+    let head = head.unwrap_or_default();
     let mut all = String::new();
-    for (at, text) in texts.iter().enumerate() {
+    for (at, text) in texts().enumerate() {
         let text = match is_headed && at > 0 {
             true => text[head.len()..].trim_start_matches('\n'),
             false => text,
@@ -181,5 +186,6 @@ mod tests {
         let texts = ["nat 1\nflow a\n", "nat 1\n", "nat 1\nflow b\n"];
         assert_eq!(of(&texts, true), "nat 1\nflow a\nflow b\n");
         assert_eq!(of(&["nat 1\n", "nat 1\nflow b\n"], true), "nat 1\nflow b\n");
+        assert_eq!(of(&["", "nat 1\na\n", "nat 1\nb\n"], true), "nat 1\na\nb\n");
     }
 }

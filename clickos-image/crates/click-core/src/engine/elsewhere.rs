@@ -12,12 +12,14 @@ use crate::handler_info::HandlerInfo;
 /// A call of handlers of one thread's elements.
 #[derive(Clone, Debug)]
 pub enum Call {
-    /// A read, with its parameter.
-    Read(String, String),
+    /// A read, with its parameter, and how many copies of the element answer together.
+    Read(String, String, usize),
     /// Writes: all of them or, on an error, none.
     Write(Vec<(String, Vec<u8>)>),
-    /// Whether writes would be made now; none is.
-    Check(Vec<(String, Vec<u8>)>),
+    /// Writes that are checked, and wait under this number until they are settled.
+    Prepare(u64, Vec<(String, Vec<u8>)>),
+    /// The writes that wait under this number are made, or dropped.
+    Settle(u64, bool),
     /// What the handler of this name is.
     Info(String),
 }
@@ -27,7 +29,7 @@ pub enum Call {
 pub enum Answer {
     /// What was read.
     Text(String),
-    /// The writes took place, or would.
+    /// The writes took place, or wait.
     Written,
     /// The handler.
     Info(HandlerInfo),
@@ -75,9 +77,10 @@ impl Engine {
         &mut self,
         name: &str,
         param: &str,
+        copies: usize,
     ) -> Option<Result<String, HandlerError>> {
         let (threads, home) = self.thread_of(name)?;
-        let call = Call::Read(name.to_string(), param.to_string());
+        let call = Call::Read(name.to_string(), param.to_string(), copies);
         let answer = threads.call(home, call, &mut |call| self.answer(call));
         Some(answer.map(|answer| match answer {
             Answer::Text(text) => text,
@@ -85,62 +88,33 @@ impl Engine {
         }))
     }
 
-    /// The other thread that has the elements of all these handlers; none if they are this thread's.
-    ///
-    /// # Errors
-    /// Writes of several threads could not be all or none.
-    pub(crate) fn thread_of_all<'n>(
-        &self,
-        handlers: impl Iterator<Item = &'n str>,
-    ) -> Result<Option<Home>, HandlerError> {
-        if self.threads.is_none() {
-            return Ok(None);
-        }
-        let mut handlers = handlers;
-        let Some(first) = handlers.next() else {
-            return Ok(None);
-        };
-        let found = self.thread_of(first);
-        let home = found.as_ref().map(|(_, home)| *home);
-        let is_other = |name: &&str| self.thread_of(name).map(|(_, home)| home) != home;
-        match handlers.find(is_other) {
-            Some(other) => Err(of_several(if home.is_none() { first } else { other })),
-            None => Ok(found),
-        }
-    }
-
-    /// Writes that belong to one other thread go there.
-    pub(crate) fn write_elsewhere(
-        &mut self,
-        writes: &[(&str, &[u8])],
-    ) -> Option<Result<(), HandlerError>> {
-        let (threads, home) = match self.thread_of_all(writes.iter().map(|(name, _)| *name)) {
-            Ok(found) => found?,
-            Err(error) => return Some(Err(error)),
-        };
-        let owned = writes.iter().map(|(n, v)| (n.to_string(), v.to_vec()));
-        let call = Call::Write(owned.collect());
-        let answer = threads.call(home, call, &mut |call| self.answer(call));
-        Some(answer.map(|_| ()))
-    }
-
     /// Makes a call of another thread.
     pub(crate) fn answer(&mut self, call: Call) -> Answered {
         match call {
-            Call::Read(name, param) => self.read_one(&name, &param).map(Answer::Text),
+            Call::Read(name, param, copies) => {
+                let text = self.read_copy(&name, &param, copies);
+                text.map(Answer::Text)
+            }
             Call::Info(name) => self.info(&name).map(Answer::Info),
             Call::Write(writes) => {
-                let writes: Vec<_> = writes.iter().map(|(n, v)| (n.as_str(), &**v)).collect();
-                self.write_one(&writes).map(|()| Answer::Written)
+                let written = self.write_own(&borrowed(&writes));
+                written.map(|()| Answer::Written)
             }
-            Call::Check(writes) => self.check_own(&writes).map(|()| Answer::Written),
+            Call::Prepare(number, writes) => {
+                let waits = self.let_wait(number, &writes);
+                waits.map(|()| Answer::Written)
+            }
+            Call::Settle(number, made) => {
+                self.settle(number, made);
+                Ok(Answer::Written)
+            }
         }
     }
 }
 
-fn of_several(name: &str) -> HandlerError {
-    let message = "the writes of one call belong to elements of several threads; write them in one call for each thread";
-    HandlerError::rejected(message).named(name)
+/// Writes as the engine takes them.
+pub(crate) fn borrowed(writes: &[(String, Vec<u8>)]) -> Vec<(&str, &[u8])> {
+    writes.iter().map(|(n, v)| (n.as_str(), &**v)).collect()
 }
 
 impl Context<'_> {

@@ -11,6 +11,8 @@ pub mod elsewhere;
 pub mod graph;
 pub mod handler;
 pub mod reachability;
+#[cfg(feature = "threads")]
+mod together;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -192,6 +194,9 @@ pub struct Engine {
     /// The threads that run the configuration's other elements, if there are any.
     #[cfg(feature = "threads")]
     pub threads: Option<Rc<dyn elsewhere::Threads>>,
+    /// Writes that wait for those of other threads.
+    #[cfg(feature = "threads")]
+    waiting: together::Waiting,
 }
 
 impl Engine {
@@ -241,6 +246,8 @@ impl Engine {
             reconfiguring: false,
             #[cfg(feature = "threads")]
             threads: None,
+            #[cfg(feature = "threads")]
+            waiting: together::Waiting::default(),
         }
     }
 

@@ -111,6 +111,14 @@ impl Queue {
         self.drops += packets as u64;
     }
 
+    /// Stores packets of the queue before this one.
+    fn take_all(&mut self, ctx: &mut Context<'_>, stored: Batch) {
+        let rest = self.append(stored);
+        self.drops += rest.len() as u64;
+        ctx.recycle(rest);
+        self.signal_state(ctx);
+    }
+
     #[inline]
     fn signal_state(&self, ctx: &mut Context<'_>) {
         ctx.set_readable(!self.stored.is_empty());
@@ -262,7 +270,9 @@ impl Element for Queue {
     /// Packets and counts move over; what does not fit the new capacity is dropped.
     fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
         let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
-            return;
+            // it was between threads
+            let stored = ctx.take_stored(old);
+            return self.take_all(ctx, stored);
         };
         if ctx.is_reconfigured() {
             let capacity = self.capacity;
@@ -273,9 +283,6 @@ impl Element for Queue {
         (self.drops, self.highwater) = (old.drops, old.highwater.min(self.capacity));
         let mut stored = ctx.batch();
         old.stored.take_front(usize::MAX, &mut stored);
-        let rest = self.append(stored);
-        self.drops += rest.len() as u64;
-        ctx.recycle(rest);
-        self.signal_state(ctx);
+        self.take_all(ctx, stored);
     }
 }

@@ -241,7 +241,8 @@ impl Element for Vrrp {
 /// The elements whose flows can be copied.
 fn names_of_copied(ctx: &Context<'_>) -> Vec<String> {
     let indices = (0..).take_while(|index| ctx.class_and_config(*index).is_some());
-    let names = indices.map(|index| ctx.name_of(index));
+    let declared = indices.filter(|index| !ctx.is_copy(*index));
+    let names = declared.map(|index| ctx.name_of(index));
     let has = |name: &str, handler| ctx.handler_info(&format!("{name}.{handler}")).is_some();
     let copied =
         names.filter(|name| name.len() <= MAX_NAME && has(name, "changes") && has(name, "merge"));

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{scope, spawn};
 
 use click_packet::anno::{self, PacketType};
-use click_packet::{Batch, InTransit, Packet, PacketPool};
+use click_packet::{Batch, InTransit, Packet, PacketPool, Underway};
 
 fn batch_of(packets: impl IntoIterator<Item = Packet>) -> Batch {
     let mut batch = Batch::new();
@@ -13,7 +13,10 @@ fn batch_of(packets: impl IntoIterator<Item = Packet>) -> Batch {
 }
 
 fn send_all(pool: &mut PacketPool, batch: &mut Batch, to: &Sender<InTransit>) -> usize {
-    pool.send(batch, usize::MAX, |packet| to.send(packet).unwrap())
+    let mut underway = Underway::default();
+    pool.send(batch, usize::MAX, &mut underway, |packet| {
+        to.send(packet).unwrap()
+    })
 }
 
 fn receive_all(pool: &mut PacketPool, from: &Receiver<InTransit>) -> Batch {
@@ -220,5 +223,30 @@ fn pools_of_a_thread_have_their_buffers_in_common() {
 #[test]
 #[should_panic(expected = "a pool of one thread")]
 fn a_pool_of_one_thread_sends_nothing() {
-    PacketPool::new(1).send(&mut Batch::new(), 1, drop);
+    PacketPool::new(1).send(&mut Batch::new(), 1, &mut Underway::default(), drop);
+}
+
+#[test]
+fn packets_underway_count_where_they_were_sent_until_they_arrive() {
+    let (sends, receives) = (
+        |pool: &mut PacketPool, to: Sender<InTransit>| {
+            let mut batch = batch_of((0..100).map_while(|_| pool.alloc(60)));
+            let mut underway = Underway::default();
+            let lost = pool.send(&mut batch, 70, &mut underway, |packet| {
+                to.send(packet).unwrap()
+            });
+            assert_eq!((lost, pool.in_use()), (0, 100));
+            assert!(pool.alloc(60).is_none());
+            underway.settle(50);
+            assert_eq!(pool.in_use(), 80);
+            underway.settle(60);
+            assert_eq!(pool.in_use(), 80);
+            drop(underway);
+            assert_eq!((pool.in_use(), batch.len()), (30, 30));
+        },
+        |pool: &mut PacketPool, from: Receiver<InTransit>| {
+            assert_eq!(receive_all(pool, &from).len(), 70);
+        },
+    );
+    pass(sends, receives);
 }

@@ -104,3 +104,50 @@ fn copies_share_the_queue_behind_them() {
         );
     }
 }
+
+/// Each call changes the copies on all threads, and all threads make such calls at once.
+#[test]
+fn writes_of_all_copies_from_all_threads_do_not_block() {
+    let caller = |thread: usize| {
+        format!(
+            "s{thread} :: Script(set n 0, label again, write work/a.color {thread}, write work/c.reset,
+               set n $(add $n 1), goto again $(lt $n 300), write ready.run);
+             i{thread} :: InfiniteSource -> c{thread} :: Counter -> Discard;
+             StaticThreadSched(s{thread} {thread}, i{thread} {thread});\n"
+        )
+    };
+    let config = format!(
+        "Idle -> work :: {{ input -> a :: Paint(9) -> c :: Counter -> output }} -> Discard; FlowThreadSched(work);
+         {}{}{}
+         ready :: Script(TYPE PASSIVE, init n 0, set n $(add $n 1), goto end $(lt $n 3),
+           print $(eq $(work@0/a.color) $(work@1/a.color)) $(eq $(work@0/a.color) $(work@2/a.color)), write stop, label end)",
+        caller(0),
+        caller(1),
+        caller(2)
+    );
+    let (out, errors) = run(&config, "3");
+    assert_eq!((&*out, &*errors), ("true true\n", ""));
+}
+
+#[test]
+fn a_router_stops_while_packets_cross_threads() {
+    let load = |n: usize| {
+        let (from, over) = (n % 4, (n + 1) % 4);
+        format!(
+            "i{n} :: InfiniteSource(LENGTH 1500) -> Queue({}) -> u{n} :: Unqueue -> Queue -> d{n} :: Discard;
+             StaticThreadSched(i{n} {from}, u{n} {over});\n",
+            1 + 7 * n
+        )
+    };
+    let loads: String = (0..12).map(load).collect();
+    let flows = "InfiniteSource(LENGTH 60) -> UDPIPEncap(1.0.0.1, 5, 1.0.0.2, 6) -> f :: Null
+         -> Counter(COUNT_CALL 20000 stop) -> Discard; FlowThreadSched(f);";
+    for _ in 0..10 {
+        let (out, errors) = run(&format!("{loads}{flows}"), "4");
+        assert_eq!(out, "");
+        assert!(
+            errors.lines().all(|line| line.ends_with("overflow")),
+            "{errors}"
+        );
+    }
+}

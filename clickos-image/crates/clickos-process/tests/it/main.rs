@@ -9,4 +9,5 @@ mod lost_store;
 mod pressure;
 mod store;
 mod vcpus;
+mod vcpus_hostile;
 mod versions;

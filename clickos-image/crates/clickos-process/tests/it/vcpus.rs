@@ -200,3 +200,71 @@ fn a_guest_that_runs_on_several_threads_is_confined_on_each() {
     assert_eq!(count, 8);
     pass(&mut guest, 1..201, false);
 }
+
+#[test]
+fn writes_of_several_threads_are_all_made_or_none() {
+    let mut host = Host::new();
+    let mut guest = start(&mut host, 5, 3);
+    let config = "Idle -> a :: Paint(1) -> Discard; i :: InfiniteSource(LIMIT 0) -> b :: Paint(1) -> Discard;
+        j :: InfiniteSource(LIMIT 0) -> c :: Paint(1) -> k :: Counter -> Discard; StaticThreadSched(i 1, j 2);";
+    assert_eq!(guest.install(&mut host, 0, config).0, "Running");
+    let colors = |guest: &mut Guest, host: &mut Host| {
+        ["a", "b", "c"].map(|name| count(guest, host, &format!("{name}.color")))
+    };
+    let good = [
+        ("c.color", "4"),
+        ("a.color", "2"),
+        ("b.color", "3"),
+        ("k.reset", ""),
+    ];
+    let written = guest.write(&mut host, 0, &good);
+    assert_eq!(written, (200, "3 command\n".into()));
+    assert_eq!(colors(&mut guest, &mut host), [2, 3, 4]);
+    for bad in ["a", "b", "c"] {
+        let values = ["b", "c", "a"].map(|name| {
+            let value = if name == bad { "x" } else { "9" };
+            (format!("{name}.color"), value)
+        });
+        let values: Vec<_> = values.iter().map(|(name, v)| (&**name, *v)).collect();
+        let (code, error) = guest.write(&mut host, 0, &values);
+        assert!(
+            error.starts_with(&format!("{bad}.color: ")),
+            "{code} {error}"
+        );
+        assert_eq!(colors(&mut guest, &mut host), [2, 3, 4], "{bad}");
+    }
+    // what they were about takes writes again
+    assert_eq!(guest.write(&mut host, 0, &[("b.color", "7")]).0, 200);
+    assert_eq!(colors(&mut guest, &mut host), [2, 7, 4]);
+}
+
+/// The copies on other threads than 0 do not find the queue, so they do not start.
+#[test]
+fn a_configuration_that_does_not_start_on_a_later_thread_changes_none() {
+    let mut host = Host::new();
+    let mut guest = start(&mut host, 5, 3);
+    let config = "Idle -> outer :: Queue -> Idle; FlowThreadSched(work);
+        work :: { Idle -> r :: RED(1, 2, 0.1, QUEUES q) -> q :: Queue -> Idle; c :: Idle -> p :: Paint(1) -> Discard }";
+    let installed = guest.install(&mut host, 0, config);
+    assert_eq!(installed, ("Running".into(), String::new()));
+    let configs = |guest: &mut Guest, host: &mut Host| {
+        [0, 1, 2].map(|thread| guest.read(host, 0, &format!("work@{thread}/r.config")))
+    };
+    let before = configs(&mut guest, &mut host);
+    let writes = [
+        ("work/p.color", "7"),
+        ("work/r.config", "1, 2, 0.1, QUEUES outer"),
+    ];
+    let (code, error) = guest.write(&mut host, 0, &writes);
+    assert_eq!(code, 520, "{error}");
+    assert!(error.starts_with("work@1/r.config: "), "{error}");
+    assert_eq!(configs(&mut guest, &mut host), before);
+    assert_eq!(count(&mut guest, &mut host, "work@0/p.color"), 1);
+    let good = guest.write(&mut host, 0, &[("work/r.config", "3, 4, 0.1, QUEUES q")]);
+    assert_eq!(good.0, 200, "{}", good.1);
+    let after = configs(&mut guest, &mut host);
+    assert!(
+        after.iter().all(|config| config.starts_with("3, 4")),
+        "{after:?}"
+    );
+}

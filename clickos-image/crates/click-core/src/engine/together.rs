@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writes of one call to elements of several threads: all of them or, on an error, none.
+//!
+//! The thread of the call has each thread check its writes and let them wait. A thread whose writes wait begins no
+//! slice until they are settled.
+use alloc::format;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use click_packet::memory::{RESERVE, has_room};
+
+use crate::engine::Engine;
+use crate::engine::elsewhere::{Call, Threads, borrowed};
+use crate::error::HandlerError;
+use crate::handlers::Pending;
+
+/// Bytes of values that come out of the reserve.
+const SMALL: usize = 4 << 10;
+
+/// Writes of handlers, with owned names.
+pub type Writes = Vec<(String, Vec<u8>)>;
+
+/// Writes that wait, by the numbers of their calls.
+#[derive(Default)]
+pub struct Waiting {
+    calls: Vec<(u64, Pending)>,
+    /// The number of the next call of this thread.
+    next: u64,
+}
+
+impl Waiting {
+    /// A number that no thread has used.
+    fn number(&mut self, own: usize) -> u64 {
+        self.next += 1;
+        self.next << u8::BITS | own as u64
+    }
+}
+
+impl Engine {
+    /// Writes handlers on whatever threads, those of elements with copies for all copies.
+    ///
+    /// # Errors
+    /// The first write that is not possible, or that a thread does not answer. Nothing has changed then.
+    pub(crate) fn write_everywhere(
+        &mut self,
+        writes: &[(&str, &[u8])],
+    ) -> Result<(), HandlerError> {
+        if self.threads.is_none() && self.plan.copies.is_empty() {
+            return self.write_own(writes);
+        }
+        self.has_room_for_copies(writes)?;
+        let mut parts: Vec<(Option<usize>, Writes)> = Vec::new();
+        for write in self.of_copies(writes) {
+            let home = self.thread_of(&write.0).map(|(_, home)| home);
+            match parts.iter_mut().find(|(thread, _)| *thread == home) {
+                Some((_, writes)) => writes.push(write),
+                None => parts.push((home, Vec::from([write]))),
+            }
+        }
+        let threads = self.threads.clone();
+        match (threads, parts.as_slice()) {
+            (Some(threads), [(Some(home), writes)]) => {
+                self.ask(&threads, *home, Call::Write(writes.clone()))
+            }
+            (Some(threads), [_, _, ..]) => self.write_together(&threads, parts),
+            _ => parts
+                .iter()
+                .try_for_each(|(_, writes)| self.write_own(&borrowed(writes))),
+        }
+    }
+
+    /// Each thread gets the values of its copies.
+    fn has_room_for_copies(&self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
+        let values: usize = writes.iter().map(|(_, value)| value.len()).sum();
+        let bytes = values.saturating_mul(2 * self.plan.copies.threads().max(1));
+        let reserve = self.environment.limits.reserve_bytes;
+        if bytes <= SMALL || reserve == 0 || has_room(bytes.saturating_add(RESERVE)) {
+            return Ok(());
+        }
+        let message = format!("no memory: the values for all threads take {bytes} bytes");
+        let name = writes.first().map_or("", |(name, _)| name);
+        Err(HandlerError::rejected(message).named(name))
+    }
+
+    fn write_together(
+        &mut self,
+        threads: &Rc<dyn Threads>,
+        parts: Vec<(Option<usize>, Writes)>,
+    ) -> Result<(), HandlerError> {
+        let number = self.waiting.number(threads.own().unwrap_or(0));
+        let (mut asked, mut prepared) = (Vec::new(), Ok(()));
+        for (home, writes) in parts {
+            asked.push(home);
+            prepared = match home {
+                None => self.let_wait(number, &writes),
+                Some(home) => self.ask(threads, home, Call::Prepare(number, writes)),
+            };
+            if prepared.is_err() {
+                break;
+            }
+        }
+        // one that did not answer in time may prepare its writes yet
+        for home in asked {
+            match home {
+                None => self.settle(number, prepared.is_ok()),
+                Some(home) => {
+                    // it waits for this, or has ended, which the thread's loop finds
+                    let _ = self.ask(threads, home, Call::Settle(number, prepared.is_ok()));
+                }
+            }
+        }
+        prepared
+    }
+
+    fn ask(
+        &mut self,
+        threads: &Rc<dyn Threads>,
+        home: usize,
+        call: Call,
+    ) -> Result<(), HandlerError> {
+        let answer = threads.call(home, call, &mut |call| self.answer(call));
+        answer.map(drop)
+    }
+
+    /// Checks writes of this thread's elements, which then wait.
+    pub(crate) fn let_wait(&mut self, number: u64, writes: &Writes) -> Result<(), HandlerError> {
+        let pending = self.prepare_all(&borrowed(writes))?;
+        self.waiting.calls.push((number, pending));
+        Ok(())
+    }
+
+    /// Makes or drops the writes that wait under a number, if some do.
+    pub(crate) fn settle(&mut self, number: u64, made: bool) {
+        let mut calls = self.waiting.calls.iter();
+        let Some(place) = calls.position(|(waiting, _)| *waiting == number) else {
+            return;
+        };
+        let (_, pending) = self.waiting.calls.remove(place);
+        match made {
+            true => self.make(pending),
+            false => self.drop_writes(pending),
+        }
+    }
+}
