@@ -46,7 +46,7 @@ def main():
     state, arguments = paths.State(), sys.argv[1:]
     if arguments[:1] == ['--xen']:
         return on_lab.run(
-            _lab.Lab(state, (hosts.XEN,)),
+            _lab.Lab(state, (hosts.SECOND, hosts.XEN)),
             lambda: run(state, arguments[1:] or _ON_XEN, 'XEN'),
             lambda: prepare.xen(state))
     work, arguments = run, arguments or _ALL
@@ -63,15 +63,15 @@ def run(state, arguments, kind='PROCESS'):
     :returns: the exit status of ``tempest run``
     """
     settings = _settings.Settings.load(state)
-    admin = sessions.admin(settings)
+    admin, is_xen = sessions.admin(settings), kind == 'XEN'
     with _one_zone(admin) as number, _resources(
             state, admin, kind) as found:
         return tempest_run.run(
             state, ['--exclude-list', str(EXCLUDED), *arguments],
             lambda workspace: tempest_conf.write_own(
                 _site.Site(state, settings), workspace,
-                {**found, 'hosts': number}),
-            1 if kind == 'XEN' else tempest_run.WORKERS)
+                {**found, 'hosts': 1 if is_xen else number}),
+            workers=1 if is_xen else tempest_run.WORKERS)
 
 
 def smoke(state):
