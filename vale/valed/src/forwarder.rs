@@ -310,12 +310,13 @@ pub struct Load {
     pub yields: u64,
 }
 
-/// Delivers the frames of another worker, and returns their number. Those to a switch that is gone are lost.
+/// Delivers the frames of another worker, and returns their number, with each copy of a flooded one. Those to
+/// a switch that is gone are lost.
 fn deliver(switches: &mut [Option<Switch>], scratch: &mut Scratch, message: &mut Message) -> usize {
     let at = message.envelope().switch;
     if let Some(Some(switch)) = switches.get_mut(at.index) {
         if switch.is_at(at) {
-            switch.receive_handoff(message, scratch);
+            return switch.receive_handoff(message, scratch);
         }
     }
     message.frames()

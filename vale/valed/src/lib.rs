@@ -10,6 +10,8 @@ mod chain;
 mod clock;
 pub mod control;
 pub mod device;
+#[cfg(test)]
+mod dice;
 pub mod far_ends;
 pub mod forwarder;
 pub mod frame;

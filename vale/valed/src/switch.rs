@@ -143,6 +143,8 @@ pub struct Switch {
     /// Indexes of ports to be flushed.
     dirty: Vec<usize>,
     drr: DeficitRoundRobin,
+    /// The copies of flooded frames since the last turn began, but for the first of each frame.
+    copied: Taken,
 }
 
 impl Switch {
@@ -162,6 +164,7 @@ impl Switch {
             filters: false,
             dirty: Vec::new(),
             drr: DeficitRoundRobin::default(),
+            copied: Taken::default(),
         }
     }
 
@@ -361,11 +364,12 @@ impl Switch {
             return Taken::default();
         }
         let before = port.counters.rx_bytes;
+        self.copied = Taken::default();
         let frames = self.take_burst(source, scratch);
         let after = self.ports[source].as_ref().map(|p| p.counters.rx_bytes);
         Taken {
-            frames,
-            bytes: after.unwrap_or(before) - before,
+            frames: frames + self.copied.frames,
+            bytes: after.unwrap_or(before) - before + self.copied.bytes,
         }
     }
 
@@ -578,13 +582,13 @@ impl Switch {
         buffers: &mut Buffers,
     ) -> bool {
         let Target { segment, group, .. } = to;
-        let (mut sent, mut workers) = (false, 0u64);
+        let (mut sent, mut workers) = (0, 0u64);
         for index in 0..self.ports.len() {
             let is_inside = step.is_some_and(|step| self.chains.is_inside(step, index));
             if is_inside || !self.floods(index, source, segment, group) {
                 continue;
             }
-            sent = true;
+            sent += 1;
             match self.ports[index].as_deref() {
                 Some(port) if port.face.is_moving => self.deliver_or_block(index, out, buffers),
                 // Another worker does not know the chain of the frame.
@@ -598,7 +602,10 @@ impl Switch {
         if workers != 0 {
             self.flood_remote(workers, segment, group, out, buffers);
         }
-        sent
+        let copies = sent.max(1) - 1;
+        self.copied.frames += copies;
+        self.copied.bytes += (copies * out.len()) as u64;
+        sent > 0
     }
 
     /// True if a flooded frame goes to the port at `index`.

@@ -12,7 +12,7 @@ const MIN_FRAME_COST: u64 = 512;
 /// Bytes that each owner may send in a round: a burst of short frames.
 const QUANTUM: u64 = MIN_FRAME_COST * BURST as u64;
 
-/// What the switch took from a port.
+/// What the switch took from a port, with each copy of flooded frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Taken {
     pub frames: usize,

@@ -169,14 +169,16 @@ impl Switch {
         handed
     }
 
-    /// Delivers what another worker hands off. Frames from or to a port that is gone are lost.
-    pub fn receive_handoff(&mut self, message: &mut Message, scratch: &mut Scratch) {
-        let Envelope { from, to, .. } = message.envelope();
+    /// Delivers what another worker hands off, and returns the number of frames with each copy of a flooded
+    /// one. Frames from or to a port that is gone are lost.
+    pub fn receive_handoff(&mut self, message: &mut Message, scratch: &mut Scratch) -> usize {
+        let (Envelope { from, to, .. }, frames) = (message.envelope(), message.frames());
         if !self.is_port(from) {
-            return;
+            return frames;
         }
         if let (HandoffTarget::Port(to), Some(list)) = (to, message.list()) {
-            return self.receive_list(from.index, to, list, scratch);
+            self.receive_list(from.index, to, list, scratch);
+            return frames;
         }
         let buffers = &mut scratch.buffers;
         let out = &mut message.outgoing(scratch.now);
@@ -194,13 +196,17 @@ impl Switch {
                 group,
                 except,
             } => {
+                let mut copies = 0;
                 for index in (0..self.ports.len()).filter(|index| except != Some(*index)) {
                     if self.has(index) && self.floods(index, from.index, segment, group) {
                         self.deliver(index, out, buffers);
+                        copies += 1;
                     }
                 }
+                return frames.max(copies);
             }
         }
+        frames
     }
 
     fn receive_handoff_for(

@@ -14,6 +14,7 @@ use crate::frame::gso::TxOffload;
 use crate::policy::token_bucket::PortLimits;
 use crate::port;
 
+mod bursts;
 #[path = "../chain/tests.rs"]
 mod chains;
 mod checksums;

@@ -66,3 +66,45 @@ fn a_burst_to_another_worker_arrives_as_at_one_worker() {
     assert!(counted(0)[2] > 0 && counted(1)[3] > 0, "{two:?}");
     assert_eq!(counted(2)[0], two[2].0.len() as u64);
 }
+
+/// Else a flood that another worker's port sends would keep all ports of this one from their turns.
+#[test]
+fn a_worker_takes_a_burst_of_copies_from_another_one_in_a_round() {
+    const FLOODED: u64 = 60;
+    let bench = Bench::new(2);
+    let add = |n: u8, worker: usize| {
+        let guest = bench.guest(n);
+        assert_eq!(bench.handle.move_port(&guest.id, worker), Some(Ok(())));
+        guest
+    };
+    let mut sender = add(1, 0);
+    let others: Vec<_> = (2..42).map(|n| add(n, 1)).collect();
+    let (held, has_all) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let copies = std::thread::scope(|scope| {
+        let barriers = (Arc::clone(&held), Arc::clone(&has_all));
+        let turn = scope.spawn(|| {
+            bench.handle.at(1, move |f| {
+                barriers.0.wait();
+                barriers.1.wait();
+                f.turn().unwrap();
+                let ports = f.list(None);
+                let copies = ports.iter().map(|(_, port)| port.counters.tx_packets);
+                copies.sum::<u64>()
+            })
+        });
+        held.wait();
+        (0..FLOODED).for_each(|_| sender.ring.push(&group(1)).unwrap());
+        sender.publish();
+        eventually("the frames are on their way", || {
+            let handoffs = bench.handle.at(0, |f| f.load().handoffs).unwrap();
+            (handoffs == FLOODED).then_some(())
+        });
+        has_all.wait();
+        turn.join().unwrap().unwrap()
+    });
+    let ports = others.len() as u64;
+    assert!((256..256 + ports).contains(&copies), "{copies} copies");
+    bench.settle_all();
+    let counters = others.iter().map(|other| bench.counters(other));
+    assert_eq!(counters.map(|c| c.tx_packets).sum::<u64>(), FLOODED * ports);
+}

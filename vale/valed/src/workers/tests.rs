@@ -19,6 +19,8 @@ use crate::port;
 mod bursts;
 #[path = "load_tests.rs"]
 mod load;
+#[path = "mixed_tests.rs"]
+mod mixed;
 #[path = "move_tests.rs"]
 mod moving;
 #[path = "rate_tests.rs"]

@@ -18,8 +18,8 @@ use vale_proto::Counters;
 
 const SEED: u64 = 1;
 const FRAMES: u64 = 5_000;
-/// Frames under way at a time; each has a marker behind it.
-const WINDOW: usize = 32;
+/// Frames under way at a time.
+const WINDOW: usize = 31;
 /// Lines that the test takes at a time.
 const CHUNK: usize = 2_000;
 const OTHER_MAC: &str = "02:00:00:00:00:03";
@@ -89,6 +89,10 @@ impl Source {
         }
         chunk
     }
+}
+
+fn hex(frame: &[u8]) -> String {
+    frame.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn marker(number: u64) -> Vec<u8> {
@@ -163,10 +167,42 @@ impl Trial {
 
     /// Sends the frames; says for each on which the judges disagree why.
     fn run(&mut self, cases: &[Case]) -> Vec<String> {
-        let windows = cases.chunks(WINDOW);
-        windows.flat_map(|window| self.window(window)).collect()
+        let windows = cases.chunks(WINDOW).enumerate();
+        let disagreements = windows.flat_map(|(n, window)| match n % 2 {
+            0 => self.window(window),
+            _ => self.burst(window),
+        });
+        disagreements.collect()
     }
 
+    /// A burst in which each frame comes twice, the second time as a later one of its flow, without other
+    /// frames in between.
+    fn burst(&mut self, cases: &[Case]) -> Vec<String> {
+        let twice = || cases.iter().flat_map(|case| [case, case]);
+        twice().for_each(|case| self.guest.ring.push(&case.frame).unwrap());
+        let number = self.next;
+        self.guest.ring.push(&marker(number)).unwrap();
+        self.guest.publish();
+        let arrived = self.arrivals.before(number).into_iter();
+        let arrived = arrived.filter(|frame| cases.iter().any(|case| case.frame == *frame));
+        let arrived: Vec<_> = arrived.collect();
+        self.next += cases.len() as u64;
+        self.passed += arrived.len() as u64;
+        self.dropped += (2 * cases.len() - arrived.len()) as u64;
+        let expected: Vec<_> = twice().filter(|case| case.passes).collect();
+        if arrived.iter().eq(expected.iter().map(|case| &case.frame)) {
+            return Vec::new();
+        }
+        let all = cases.iter().map(|case| (case.passes, hex(&case.frame)));
+        let arrived: Vec<_> = arrived.iter().map(|frame| hex(frame)).collect();
+        vec![format!(
+            "a burst: {:?} arrived of {:?}",
+            arrived,
+            all.collect::<Vec<_>>()
+        )]
+    }
+
+    /// Each frame with a marker behind it.
     fn window(&mut self, window: &[Case]) -> Vec<String> {
         for (number, case) in (self.next..).zip(window) {
             self.guest.ring.push(&case.frame).unwrap();
@@ -185,9 +221,8 @@ impl Trial {
         } else {
             &mut self.dropped
         }) += 1;
-        let hex = |frame: &[u8]| frame.iter().map(|byte| format!("{byte:02x}")).collect();
         let Case { port, family, .. } = case;
-        let frame: String = hex(&case.frame);
+        let frame = hex(&case.frame);
         (passed != case.passes)
             .then(|| format!("{port}, {family}: valed passes: {passed}: {frame}"))
     }
@@ -226,6 +261,7 @@ fn refused(counters: &Counters) -> u64 {
         + counters.dropped_hidden
         + counters.dropped_link_control
         + counters.dropped_malformed
+        + counters.dropped_loop
 }
 
 /// The attacker of each port with the host that receives its frames, in segments 1 to 3.

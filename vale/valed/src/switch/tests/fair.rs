@@ -98,6 +98,38 @@ fn short_frames_cost_as_much_as_512_bytes() {
     );
 }
 
+/// The owner of a network of many ports floods it: each copy is work that the neighbors wait for.
+#[test]
+fn copies_of_flooded_frames_cost_their_sender_as_much_as_frames() {
+    const COPIES: u64 = 40;
+    let mut bench = Bench::new();
+    let owned = |last: u8, owner: u64| json!({"mac": mac(last), "owner": owner, "segment": owner});
+    let mut flooder = bench.try_add("flooder", owned(1, 7)).unwrap();
+    let others = (0..COPIES).map(|n| {
+        let name = format!("o{n}");
+        bench.try_add(&name, owned(100 + n as u8, 7)).unwrap()
+    });
+    let mut others: Vec<_> = others.collect();
+    let mut neighbor = bench.try_add("neighbor", owned(2, 8)).unwrap();
+    let mut sink = bench.try_add("sink", owned(3, 8)).unwrap();
+    for _ in 0..10 * COPIES {
+        while flooder.ring.push(&frame(BROADCAST, mac(1), 60)).is_ok() {}
+        while neighbor.ring.push(&frame(mac(3), mac(2), 60)).is_ok() {}
+        let _ = (flooder.ring.publish(), neighbor.ring.publish());
+        bench.round();
+        others
+            .iter_mut()
+            .chain([&mut sink])
+            .for_each(|port| drop(port.received()));
+    }
+    let [flooded, sent] = [&flooder, &neighbor].map(|port| bench.counters(port).rx_packets);
+    let copies = flooded * COPIES;
+    assert!(
+        flooded > 0 && copies.abs_diff(sent) <= sent / 10,
+        "{copies} copies, {sent} frames"
+    );
+}
+
 #[test]
 fn senders_share_the_room_of_a_slow_receiver() {
     let mut bench = Bench::new();

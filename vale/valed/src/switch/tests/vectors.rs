@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The stages of a burst decide as those of a single frame do.
 use super::*;
+use crate::dice::Dice;
 
-/// A random number below a bound, the same in each run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
-    }
-}
-
-fn limits(text: &Value) -> PortLimits {
+pub fn limits(text: &Value) -> PortLimits {
     PortLimits::new(&serde_json::from_value(text.clone()).unwrap())
 }
 
@@ -81,7 +65,7 @@ fn any_frame(dice: &mut Dice) -> Vec<u8> {
 }
 
 /// Often a later frame of the same flow.
-fn next_frame(
+pub fn next_frame(
     dice: &mut Dice,
     before: &mut Vec<u8>,
     new: impl Fn(&mut Dice) -> Vec<u8>,
@@ -100,7 +84,7 @@ fn next_frame(
     frame
 }
 
-fn frame_between(dice: &mut Dice, from: &[Mac], to: &[Mac]) -> Vec<u8> {
+pub fn frame_between(dice: &mut Dice, from: &[Mac], to: &[Mac]) -> Vec<u8> {
     let (to, from) = (dice.of(to), dice.of(from));
     let ends = [dice.of(&[1, 1, 1, 1, 9]), dice.of(&[2, 2, 3])];
     let protocol = dice.of(&[1, 6, 17, 58, 132]);
@@ -123,7 +107,7 @@ fn frame_between(dice: &mut Dice, from: &[Mac], to: &[Mac]) -> Vec<u8> {
 }
 
 /// A mirror that copies nothing: the frames of the segment go one by one.
-fn let_frames_go_alone(bench: &mut Bench) {
+pub fn let_frames_go_alone(bench: &mut Bench) {
     let set = json!({"switch": "vale0", "mirror": "all", "segment": 1, "to_port": "nowhere"});
     let set: vale_proto::MirrorSet = serde_json::from_value(set).unwrap();
     let budget = crate::mirror::budget(&set);

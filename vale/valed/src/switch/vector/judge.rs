@@ -46,8 +46,14 @@ impl<'a> At<'a> {
         self.burst.plain >> self.n & 1 == 1
     }
 
-    /// False for a frame that cannot be written as its sender asks. Steps and stations count before frames
-    /// are written.
+    /// False for a frame with flags that do not fit it. It has no verdict.
+    fn has_sound_work(&self) -> bool {
+        self.is_plain() || self.device.work(self.burst, self.n).is_some()
+    }
+
+    /// False for a frame that cannot be written as its sender asks. Filters, rates, steps and stations count
+    /// before frames are written.
+    #[inline(always)]
     fn is_done(&self, route: Route) -> bool {
         let is_free = |c: Checksum| c.field() >= usize::from(route.checked_len);
         let is_done = |work: TxOffload| work.checksum.is_none_or(is_free);
@@ -56,7 +62,7 @@ impl<'a> At<'a> {
 
     /// Notes a frame of a flow that has a verdict. False for any other frame.
     #[inline(always)]
-    fn is_known<const MORE: bool>(&self, vector: &mut Vector) -> bool {
+    fn is_known(&self, vector: &mut Vector) -> bool {
         let Some(bytes) = self.peek() else {
             return false;
         };
@@ -69,7 +75,7 @@ impl<'a> At<'a> {
             return false;
         };
         let route = Route { len, ..known.route };
-        if MORE && !self.is_done(route) {
+        if !self.is_done(route) {
             return false;
         }
         match vector.last == Some(place) {
@@ -174,7 +180,7 @@ impl Switch {
         vector.clear();
         for n in frames.clone() {
             let at = At { device, burst, n };
-            if at.is_known::<MORE>(vector) {
+            if at.is_known(vector) {
                 continue;
             }
             let judged = self.judge::<MORE>(origin, port, at, &mut last, vector, *now);
@@ -199,6 +205,7 @@ impl Switch {
         now: Nanoseconds,
     ) -> Option<u16> {
         let (n, bytes) = (at.n, at.peek()?);
+        at.has_sound_work().then_some(())?;
         let len = u16::try_from(bytes.len()).ok()?;
         vector.last = None;
         let ethernet = Ethernet::parse(bytes)?;
@@ -267,9 +274,7 @@ impl Switch {
             len,
             addressed,
         };
-        if MORE {
-            at.is_done(route).then_some(())?;
-        }
+        at.is_done(route).then_some(())?;
         if learns {
             // A look-up from before may have found the station elsewhere.
             if self.learn(origin.port, port, &ethernet, last, now)? {
