@@ -19,7 +19,7 @@ use log::info;
 use vale_proto::verb::{self, Version};
 use vale_proto::{
     Kind, PipeName, PortAdd, PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortList,
-    PortPeers, PortSet, PortTrace, Ports, Trace, Vxlan,
+    PortPeers, PortSet, PortTrace, Ports, SwitchName, Trace, Vxlan,
 };
 
 use crate::device::host_resources::HostResources;
@@ -30,6 +30,7 @@ use crate::policy::filter::Filter;
 use crate::policy::guard::Guard;
 use crate::port;
 use crate::switch::{AddError, MAX_PORTS};
+use crate::texts;
 use crate::workers::Handle;
 use crate::xen::Xen;
 
@@ -264,8 +265,11 @@ fn done_at(port: &PortId, found: Option<bool>) -> Result<Done, ApiError> {
 }
 
 fn no_such_port(port: &PortId) -> ApiError {
-    let text = format!("{}:{}: there is no such port", port.switch, port.port);
-    ApiError::new("no-such-port", text)
+    ApiError::new("no-such-port", texts::no_port(&port.switch, &port.port))
+}
+
+fn no_such_switch(switch: &SwitchName) -> ApiError {
+    ApiError::new("no-such-switch", texts::no_switch(switch))
 }
 
 fn stopped() -> ApiError {

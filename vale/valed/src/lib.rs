@@ -23,6 +23,7 @@ pub mod policy;
 mod port;
 pub mod stations;
 mod switch;
+mod texts;
 #[cfg(test)]
 mod validator_props;
 pub mod workers;

@@ -11,7 +11,7 @@ use vale_proto::{
     PortName,
 };
 
-use super::{Control, add_error, stopped};
+use super::{Control, add_error, no_such_switch, stopped};
 use crate::chain::SetError;
 use crate::frame::nsh::Link;
 use crate::port::Port;
@@ -40,10 +40,7 @@ impl Control {
         let done = done.ok_or_else(stopped)?;
         match done.map_err(|failure| add_error(&add, failure))? {
             Ok(true) => (),
-            Ok(false) => {
-                let text = format!("{switch}: there is no such switch; add a port first");
-                return Err(ApiError::new("no-such-switch", text));
-            }
+            Ok(false) => return Err(no_such_switch(&switch)),
             Err(error) => return Err(set_error(&set, &error)),
         }
         info!("{name}: chain of {hops} hops set by uid {}", peer.uid);

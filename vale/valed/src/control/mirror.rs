@@ -6,7 +6,7 @@ use control_socket::{ApiError, Done, Peer};
 use log::info;
 use vale_proto::{MAX_MIRRORS, MirrorId, MirrorList, MirrorName, MirrorSet, Mirrors};
 
-use super::{Control, stopped};
+use super::{Control, no_such_switch, stopped};
 use crate::device::capture::CaptureDir;
 use crate::mirror::TooManyMirrors;
 
@@ -29,10 +29,7 @@ impl Control {
                 "too-many",
                 format!("{switch}: there are {MAX_MIRRORS} mirrors already"),
             ),
-            None => ApiError::new(
-                "no-such-switch",
-                format!("{switch}: there is no such switch; add a port first"),
-            ),
+            None => no_such_switch(&switch),
         };
         if let Some((directory, name)) = file {
             let _ = std::fs::remove_file(directory.file(name));

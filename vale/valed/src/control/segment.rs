@@ -4,7 +4,7 @@ use control_socket::{ApiError, Done, Peer};
 use log::info;
 use vale_proto::{SegmentLimit, SegmentList, Segments};
 
-use super::{Control, stopped};
+use super::{Control, no_such_switch, stopped};
 
 impl Control {
     pub(super) fn segment_limit(&self, peer: &Peer, set: SegmentLimit) -> Result<Done, ApiError> {
@@ -15,8 +15,7 @@ impl Control {
             switch, segment, ..
         } = set;
         if !found.ok_or_else(stopped)? {
-            let text = format!("{switch}: there is no such switch; add a port first");
-            return Err(ApiError::new("no-such-switch", text));
+            return Err(no_such_switch(&switch));
         }
         info!(
             "{switch}: limits of segment {segment} set by uid {}",

@@ -13,6 +13,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use log::{error, info, warn};
 use vale_proto::{Keep, KeptInfo, KeptList, MAX_KEPT, PortId};
 
+use crate::texts;
 pub use change::Change;
 use file::{NextFile, StateFile};
 pub use place::Place;
@@ -20,7 +21,6 @@ use place::What;
 
 /// Why a request of the file is not in force before valed has tried it.
 const STARTING: &str = "valed starts";
-const NO_PORT: &str = "there is no such port";
 
 /// The kept requests and their file.
 pub struct Kept {
@@ -233,12 +233,15 @@ impl State {
 
     /// Notes that a port is gone, and its switch with the last one.
     pub fn suspend(&mut self, id: &PortId, is_switch_gone: bool) {
-        let (port, switch) = (NO_PORT, "there is no such switch");
+        let (port, switch) = (
+            texts::no_port(&id.switch, &id.port),
+            texts::no_switch(&id.switch),
+        );
         for (place, record) in &mut self.records {
             if place.is_of_port(id) {
-                record.waits = Some(port.to_owned());
+                record.waits = Some(port.clone());
             } else if is_switch_gone && place.is_for_switch() && place.is_of_switch(&id.switch) {
-                record.waits = Some(switch.to_owned());
+                record.waits = Some(switch.clone());
             }
         }
     }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use vale_proto::{Keep, OffloadEnable, OffloadSet, Owner, PortId, PortName, SwitchName};
 
+use crate::texts;
+
 /// The thing that a request sets, in the order in which valed repeats the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
@@ -94,7 +96,7 @@ impl Place {
 
     /// Why a request about a port waits while the port is not there.
     pub fn without_port(&self) -> String {
-        format!("{}:{}: there is no such port", self.switch, self.name)
+        texts::no_port(&self.switch, &self.name)
     }
 
     pub fn is_port(&self) -> bool {

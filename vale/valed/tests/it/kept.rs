@@ -152,7 +152,7 @@ fn rules_of_a_guest_wait_for_its_port_and_come_with_it() {
     // The guest is made again, for example by a hard reboot.
     let (switch, name) = (add.switch.clone(), add.port.clone());
     valed.client().port_remove(&switch, &name).unwrap();
-    assert_eq!(waiting(&valed), ["there is no such port"]);
+    assert_eq!(waiting(&valed), ["vale0:g: there is no such port"]);
     let _guest = Guest::new(&valed, "g", json!({"port_security": false}));
     assert_eq!(waiting(&valed), [""; 0]);
     assert_eq!(valed.client().offload_list(None).unwrap().len(), 1);

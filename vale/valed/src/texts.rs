@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Why a verb fails, and why a kept request waits.
+use std::fmt::Display;
+
+use vale_proto::SwitchName;
+
+pub fn no_port(switch: &SwitchName, port: &dyn Display) -> String {
+    format!("{switch}:{port}: there is no such port")
+}
+
+pub fn no_switch(switch: &SwitchName) -> String {
+    format!("{switch}: there is no such switch; add a port first")
+}
