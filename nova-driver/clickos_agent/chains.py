@@ -69,6 +69,9 @@ class Chains:
                                   chain=name)
                 self._set.pop(name, None)
                 LOG.info('Chain %s is removed', name)
+        # A switch that started again does not have those to remove.
+        for name in self._set.keys() - wanted.keys() - known.keys():
+            del self._set[name]
         self._compared = True
 
     def _known(self):

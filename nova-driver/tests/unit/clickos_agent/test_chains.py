@@ -169,7 +169,12 @@ class ChainsTest(testtools.TestCase):
         keeper.restore()
         self.assertEqual(NAMES[:2], sorted(switch.chains))
         switch.chains.clear()
+        neutron.wanted.pop()
+        keeper.restore()
+        self.assertEqual(NAMES[:1], list(switch.chains))
         neutron.away = True
+        keeper.restore()    # nothing is lost
+        switch.chains.clear()
         self.assertRaises(ports.NeutronUnavailable, keeper.restore)
 
     def test_one_refused_chain_stops_no_other(self):
