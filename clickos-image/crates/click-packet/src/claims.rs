@@ -5,8 +5,6 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::memory::RESERVE;
-
 /// Threads besides the first one, each of which has a reserve.
 static FURTHER: AtomicUsize = AtomicUsize::new(0);
 /// Bytes that threads were promised in their slices.
@@ -38,21 +36,21 @@ pub fn share_among(threads: usize) {
     FURTHER.fetch_max(threads.saturating_sub(1), Ordering::Relaxed);
 }
 
-/// Asks by `probe` whether there is room for `bytes`, and for what other threads may take now.
-pub fn ask(bytes: usize, probe: impl Fn(usize) -> bool) -> bool {
+/// Asks by `probe` whether there is room for `bytes`, and for what other threads may take now: what they were promised,
+/// and `reserve` bytes for each, which `bytes` has for this one.
+pub fn ask(bytes: usize, reserve: usize, probe: impl Fn(usize) -> bool) -> bool {
     let further = FURTHER.load(Ordering::Relaxed);
     if further == 0 {
         return probe(bytes);
     }
     let mut promised = promised();
     *promised -= OWN.with(|own| own.0.replace(0));
-    let others = promised.saturating_add(further * RESERVE);
+    let others = promised.saturating_add(further * reserve);
     ASKS.set(true);
     let found = probe(bytes.saturating_add(others));
     ASKS.set(false);
     if found {
-        // the reserve was asked for, too
-        let own = bytes.saturating_sub(RESERVE);
+        let own = bytes.saturating_sub(reserve);
         OWN.with(|promise| promise.0.set(own));
         *promised += own;
     }
@@ -83,17 +81,21 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
+    use crate::memory::RESERVE;
 
     #[test]
     fn what_one_thread_was_promised_is_not_there_for_another() {
         share_among(2);
         // an allocator of 10 reserves, one of which is the other thread's; and some room for other tests
         let has = |bytes| bytes <= 10 * RESERVE + RESERVE / 2;
-        assert!(ask(7 * RESERVE, has));
-        let other = |bytes| std::thread::spawn(move || ask(bytes, has)).join();
+        assert!(ask(7 * RESERVE, RESERVE, has));
+        let other = |bytes| std::thread::spawn(move || ask(bytes, RESERVE, has)).join();
         assert!(!other(4 * RESERVE).unwrap());
         assert!(other(3 * RESERVE).unwrap());
-        assert!(ask(9 * RESERVE, has), "its own promise is replaced");
+        assert!(
+            ask(9 * RESERVE, RESERVE, has),
+            "its own promise is replaced"
+        );
         settle();
         assert!(other(9 * RESERVE).unwrap());
         assert!(!other(10 * RESERVE).unwrap());
@@ -106,7 +108,7 @@ mod tests {
         let order = Mutex::new(Vec::new());
         std::thread::scope(|threads| {
             threads.spawn(|| {
-                ask(1, |_| {
+                ask(1, RESERVE, |_| {
                     assert!(!wait(), "the thread that asks has taken all itself");
                     asking.send(()).unwrap();
                     std::thread::yield_now();

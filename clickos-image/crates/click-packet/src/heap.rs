@@ -84,7 +84,7 @@ mod tests {
         let (asking, asks) = channel();
         scope(|threads| {
             threads.spawn(move || {
-                claims::ask(1, |_| {
+                claims::ask(1, 1, |_| {
                     TAKEN.store(true, Ordering::SeqCst);
                     asking.send(()).unwrap();
                     while !FAILED.load(Ordering::SeqCst) {

@@ -20,7 +20,7 @@ const SMALL: usize = 64 << 10;
 #[cold]
 pub fn has_room(bytes: usize) -> bool {
     #[cfg(feature = "threads")]
-    return crate::claims::ask(bytes, finds_room);
+    return crate::claims::ask(bytes, RESERVE, finds_room);
     #[cfg(not(feature = "threads"))]
     finds_room(bytes)
 }

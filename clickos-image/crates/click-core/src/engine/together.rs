@@ -3,6 +3,7 @@
 //!
 //! The thread of the call has each thread check its writes and let them wait. A thread whose writes wait begins no
 //! slice until they are settled.
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -13,7 +14,6 @@ use click_packet::memory::{RESERVE, has_room};
 use crate::engine::Engine;
 use crate::engine::elsewhere::{Call, Threads, borrowed};
 use crate::error::HandlerError;
-use crate::handlers::Pending;
 
 /// Bytes of values that come out of the reserve.
 const SMALL: usize = 4 << 10;
@@ -21,10 +21,13 @@ const SMALL: usize = 4 << 10;
 /// Writes of handlers, with owned names.
 pub type Writes = Vec<(String, Vec<u8>)>;
 
+/// Makes writes that are checked, or with false drops them.
+type Settlement = Box<dyn FnOnce(&mut Engine, bool)>;
+
 /// Writes that wait, by the numbers of their calls.
 #[derive(Default)]
 pub struct Waiting {
-    calls: Vec<(u64, Pending)>,
+    calls: Vec<(u64, Settlement)>,
     /// The number of the next call of this thread.
     next: u64,
 }
@@ -126,7 +129,11 @@ impl Engine {
     /// Checks writes of this thread's elements, which then wait.
     pub(crate) fn let_wait(&mut self, number: u64, writes: &Writes) -> Result<(), HandlerError> {
         let pending = self.prepare_all(&borrowed(writes))?;
-        self.waiting.calls.push((number, pending));
+        let settle = |engine: &mut Engine, made| match made {
+            true => engine.make(pending),
+            false => engine.drop_writes(pending),
+        };
+        self.waiting.calls.push((number, Box::new(settle)));
         Ok(())
     }
 
@@ -136,10 +143,7 @@ impl Engine {
         let Some(place) = calls.position(|(waiting, _)| *waiting == number) else {
             return;
         };
-        let (_, pending) = self.waiting.calls.remove(place);
-        match made {
-            true => self.make(pending),
-            false => self.drop_writes(pending),
-        }
+        let (_, settlement) = self.waiting.calls.remove(place);
+        settlement(self, made);
     }
 }
