@@ -18,8 +18,8 @@ from clickos_lab import prereq
 from clickos_lab import rust
 
 #: Code whose data a Mutex guards, and the last drop of an Arc.
-LEFT_OUT = ('click_packet::depot', 'letters::Shared', 'Threads>::call',
-            'Engine>::read_elsewhere', 'Engine>::write_elsewhere',
+LEFT_OUT = ('click_packet::depot', 'click_packet::claims', 'letters::Shared',
+            'Threads>::call', 'Engine>::read_elsewhere',
             'member::Member>::serve', 'sync::Arc<*>>::drop_slow')
 _PACKETS = 5000
 _TARGET = 'x86_64-unknown-linux-gnu'
