@@ -25,7 +25,7 @@ from tacker_clickos.vnfd import values as vnfd_values
 LIMITS = bounded.Limits(cpu_s=2, memory_bytes=1 << 30, wall_s=30)
 PLACES = 2
 #: Requests of one project, and of all, that wait or are judged: scripts begin
-#: operations of many VNFs at once. Each keeps 2 MB in memory at most.
+#: operations of many VNFs together. Each keeps 2 MB in memory at most.
 OF_PROJECT, OF_ALL = 32, 128
 _FUNCTION = 'tacker_clickos.judgement:answer'
 

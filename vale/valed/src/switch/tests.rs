@@ -130,17 +130,23 @@ impl Bench {
     /// A guest with MAC address `last` that offers features, which the switch has.
     fn agreed(&mut self, last: u8, features: u32) -> Guest {
         let add = add(&format!("agreed{last}"), json!({"mac": mac(last)}));
-        let (mut rings, fds) = RingPort::create(add.slots, None).unwrap();
-        rustix::io::pwrite(&fds[0], &features.to_le_bytes(), OFFERED).unwrap();
-        rings.agree();
-        let port = port::Port::new(&add, Box::new(rings));
-        let name = port.face.name.clone();
-        self.switch.add(&mut Some(Box::new(port))).unwrap();
+        let (name, fds) = self.add_agreed(&add, features);
         Guest {
             name,
             ring: GuestPort::map(&fds[0]).unwrap(),
-            fds: fds.into(),
+            fds,
         }
+    }
+
+    /// A port with rings whose guest offers features, which the switch has.
+    fn add_agreed(&mut self, add: &PortAdd, features: u32) -> (PortName, Vec<OwnedFd>) {
+        let (mut rings, fds) = RingPort::create(add.slots, None).unwrap();
+        rustix::io::pwrite(&fds[0], &features.to_le_bytes(), OFFERED).unwrap();
+        rings.agree();
+        let port = port::Port::new(add, Box::new(rings));
+        let name = port.face.name.clone();
+        self.switch.add(&mut Some(Box::new(port))).unwrap();
+        (name, fds.into())
     }
 
     /// Forwards, and lets each wire hand over its frames, `rounds` times.

@@ -105,7 +105,7 @@ fn copies_share_the_queue_behind_them() {
     }
 }
 
-/// Each call changes the copies on all threads, and all threads make such calls at once.
+/// Each call changes the copies on all threads, and all threads make such calls concurrently.
 #[test]
 fn writes_of_all_copies_from_all_threads_do_not_block() {
     let caller = |thread: usize| {

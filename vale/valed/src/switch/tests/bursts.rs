@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mixed flows in bursts: they get what the same frames get one by one, and one in a burst.
 //!
-//! The guests have all features, their frames all flags, and their ports all policies at once.
+//! The guests have all features, their frames all flags, and their ports all policies together.
 //! `VALE_SEED` and `VALE_SEEDS` make another or a longer run.
 use rustix::io::{pread, pwrite};
 
-use super::vectors::{frame_between, let_frames_go_alone, limits, next_frame};
+use super::segments::{BUFFER, BUFFERS, RX, RX_HEAD, RX_TAIL, TX, TX_HEAD};
+use super::vectors::{add_filter, frame_between, let_frames_go_alone, limits, next_frame};
 use super::*;
 use crate::dice::{Dice, seeds};
 use crate::policy::offload_rules::OffloadTable;
 
-/// Places in a region of up to 512 slots (docs/rings.md).
-const TX_HEAD: usize = 0x100;
+/// Of the region, next to those of segments.rs.
 const TX_TAIL: usize = 0x180;
-const RX_HEAD: usize = 0x200;
-const RX_TAIL: usize = 0x280;
-const TX: usize = 0x1000;
-const RX: usize = 0x2000;
-const BUFFERS: usize = 0x3000;
-const BUFFER: usize = 2048;
 /// Features and flags of the rings.
 const CHECKSUMS: u32 = 1;
 const SPANS: u32 = 6;
@@ -45,15 +39,10 @@ struct Hand {
 impl Hand {
     fn new(bench: &mut Bench, name: &str, features: u32, extra: Value) -> Self {
         let add = add(name, extra);
-        let (mut rings, fds) = RingPort::create(add.slots, None).unwrap();
-        pwrite(&fds[0], &features.to_le_bytes(), OFFERED).unwrap();
-        rings.agree();
-        let port = port::Port::new(&add, Box::new(rings));
-        let name = port.face.name.clone();
-        bench.switch.add(&mut Some(Box::new(port))).unwrap();
+        let (name, fds) = bench.add_agreed(&add, features);
         Self {
             name,
-            fds: fds.into(),
+            fds,
             slots: add.slots as usize,
             features,
             head: 0,
@@ -185,15 +174,6 @@ impl World {
 
     /// Adds a port with random features, filter and rates.
     fn add(&mut self, dice: &mut Dice, name: &str, mut extra: Value) {
-        const RULES: [&str; 7] = [
-            "egress",
-            "ingress",
-            "ingress,udp,53",
-            "egress,tcp",
-            "ingress,icmp,3",
-            "egress,ipv6",
-            "egress,udp",
-        ];
         let rates = [
             json!({}),
             json!({}),
@@ -203,14 +183,11 @@ impl World {
         ];
         extra["slots"] = dice.of(&[64, 128, 256]).into();
         let hand = Hand::new(&mut self.bench, name, dice.of(&[0, 0, 1, 3, 7]), extra);
-        let switch = &mut self.bench.switch;
         if dice.one_in(3) {
-            let chosen: Vec<_> = (0..2).map(|_| dice.of(&RULES).parse().unwrap()).collect();
-            let mut filter = Some(Box::new(Filter::new(&chosen)));
-            assert!(switch.set_filter(&hand.name, &mut filter));
+            add_filter(&mut self.bench, &hand.name, dice);
         }
         let rates = limits(&rates[dice.below(rates.len())]);
-        assert!(switch.set_limits(&hand.name, rates));
+        assert!(self.bench.switch.set_limits(&hand.name, rates));
         self.ports.push(hand);
     }
 

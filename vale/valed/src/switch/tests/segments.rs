@@ -5,15 +5,15 @@ use rustix::io::{pread, pwrite};
 use super::checksums::unsummed;
 use super::*;
 
-/// Places in a region of 64 slots (docs/rings.md).
 const SLOTS: usize = 64;
-const TX_HEAD: usize = 0x100;
-const RX_HEAD: usize = 0x200;
-const RX_TAIL: usize = 0x280;
-const TX: usize = 0x1000;
-const RX: usize = 0x2000;
-const BUFFERS: usize = 0x3000;
-const BUFFER: usize = 2048;
+/// Places in a region of up to 512 slots (docs/rings.md).
+pub const TX_HEAD: usize = 0x100;
+pub const RX_HEAD: usize = 0x200;
+pub const RX_TAIL: usize = 0x280;
+pub const TX: usize = 0x1000;
+pub const RX: usize = 0x2000;
+pub const BUFFERS: usize = 0x3000;
+pub const BUFFER: usize = 2048;
 const SIZE: u16 = 1460;
 const LENGTHS: [usize; 8] = [60, 128, 2048, 2049, 4096, 20_000, 65_000, 65_535];
 

@@ -114,16 +114,24 @@ pub fn let_frames_go_alone(bench: &mut Bench) {
     bench.switch.set_mirror(set, None, budget).unwrap();
 }
 
-/// Three guests with random policies.
-fn guests(bench: &mut Bench, dice: &mut Dice) -> Vec<Guest> {
-    let rules = [
+/// Gives a port a filter of two random rules.
+pub fn add_filter(bench: &mut Bench, port: &PortName, dice: &mut Dice) {
+    const RULES: [&str; 7] = [
         "egress",
         "ingress",
         "ingress,udp,53",
         "egress,tcp",
         "ingress,icmp,3",
         "egress,ipv6",
+        "egress,udp",
     ];
+    let chosen = (0..2).map(|_| dice.of(&RULES).parse().unwrap());
+    let mut filter = Some(Box::new(Filter::new(&chosen.collect::<Vec<_>>())));
+    assert!(bench.switch.set_filter(port, &mut filter));
+}
+
+/// Three guests with random policies.
+fn guests(bench: &mut Bench, dice: &mut Dice) -> Vec<Guest> {
     let secure = dice.below(2) == 0;
     let mut guests = Vec::new();
     for last in 1..=3 {
@@ -134,9 +142,7 @@ fn guests(bench: &mut Bench, dice: &mut Dice) -> Vec<Guest> {
             "slots": 256, "mtu": dice.of(&[1500, 1500, 150])});
         let guest = bench.try_add(&format!("g{last}"), values).unwrap();
         if dice.below(2) == 0 {
-            let chosen = (0..2).map(|_| dice.of(&rules).parse().unwrap());
-            let mut filter = Some(Box::new(Filter::new(&chosen.collect::<Vec<_>>())));
-            assert!(bench.switch.set_filter(&guest.name, &mut filter));
+            add_filter(bench, &guest.name, dice);
         }
         let rates = dice.of(&[0, 0, 1, 2]);
         let rates = &[
