@@ -132,17 +132,19 @@ fn send_all(ctx: &mut Context<'_>, hop: &Hop, mut batch: Batch) {
 #[inline(always)]
 fn find(routes: Ready<'_>, batch: &mut Batch, ways: &mut Vec<usize>) -> bool {
     let mut all = true;
-    let found = &mut all;
-    ways.extend(batch.iter_mut().map(move |packet| {
+    ways.resize(batch.len(), DROPPED);
+    for (packet, way) in batch.iter_mut().zip(ways) {
         let address = Ipv4Addr::from(packet.anno().dst_ip());
-        let Some(hop) = routes.hop(address.into()) else {
-            *found = false;
-            return DROPPED;
+        let near = routes.near(address.into());
+        let further = |root| routes.further(root, address.into());
+        let Some(hop) = near.map_or_else(further, Some) else {
+            all = false;
+            continue;
         };
         let next = hop.gateway.unwrap_or(address);
         packet.anno_mut().set_dst_ip(next.octets());
-        hop.port
-    }));
+        *way = hop.port;
+    }
     all
 }
 

@@ -123,20 +123,31 @@ pub struct Ready<'a> {
 
 impl<'a> Ready<'a> {
     /// Where packets to `address` go.
-    #[inline(always)]
     pub fn hop(self, address: u32) -> Option<&'a Hop> {
-        let number = self.numbers[(address >> self.shift) as usize];
-        let mut hop = self.parts[number as usize].root(address);
-        if Forest::is_root(hop) {
-            hop = self.further(hop, address);
+        match self.near(address) {
+            Ok(hop) => Some(hop),
+            Err(root) => self.further(root, address),
         }
-        self.hops.get(hop as usize)
     }
 
-    /// The number of the hop in a part with more than two networks, of which there are few.
+    /// Where packets to `address` go if its part has at most two networks.
+    ///
+    /// # Errors
+    /// What `further` has to be asked; it is no hop's number, so that one comparison finds this and that there is
+    /// no route.
+    #[inline(always)]
+    pub fn near(self, address: u32) -> Result<&'a Hop, u32> {
+        let number = self.numbers[(address >> self.shift) as usize];
+        let root = self.parts[number as usize].root(address);
+        self.hops.get(root as usize).ok_or(root)
+    }
+
+    /// The hop in a part with more than two networks, of which there are few, or where there is no route.
     #[inline(never)]
-    fn further(self, root: u32, address: u32) -> u32 {
-        self.forest.get(root, address)
+    pub fn further(self, root: u32, address: u32) -> Option<&'a Hop> {
+        let is_root = Forest::is_root(root);
+        let hop = is_root.then(|| self.forest.get(root, address))?;
+        self.hops.get(hop as usize)
     }
 }
 
