@@ -111,6 +111,13 @@ enum Prepared {
 /// Writes of one call that are known to be good.
 pub(crate) struct Pending {
     prepared: Vec<Prepared>,
+    #[cfg_attr(
+        not(feature = "threads"),
+        expect(
+            dead_code,
+            reason = "one thread has no others whose refusal undoes its writes"
+        )
+    )]
     undo: Undo,
 }
 
