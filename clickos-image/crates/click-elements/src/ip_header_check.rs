@@ -306,8 +306,9 @@ impl Checker {
     }
 
     /// Does the same if the packet is a right one without options, as nearly all are; says whether it is.
+    /// `MORE` says whether its addresses matter, `ROUTED` whether it has to be one to forward.
     #[inline(always)]
-    fn run_plain<const MORE: bool>(&self, packet: &mut Packet) -> bool {
+    fn run_plain<const MORE: bool, const ROUTED: bool>(&self, packet: &mut Packet) -> bool {
         let Some(bytes) = packet.data().get(self.offset..) else {
             return false;
         };
@@ -318,7 +319,7 @@ impl Checker {
             return false;
         };
         let behind = bytes.len() - found.total_len;
-        if MORE && self.routed && self.check_routed(packet).is_err() {
+        if ROUTED && self.check_routed(packet).is_err() {
             return false;
         }
         self.mark(packet, &found, behind);
@@ -328,9 +329,10 @@ impl Checker {
     /// Runs until a packet has to be looked at more closely; says whether none has.
     fn run_all(&self, batch: &mut Batch) -> bool {
         let mut packets = batch.iter_mut();
-        match self.bad.is_empty() && !self.routed {
-            true => packets.all(|packet| self.run_plain::<false>(packet)),
-            false => packets.all(|packet| self.run_plain::<true>(packet)),
+        match (self.routed, self.bad.is_empty()) {
+            (false, true) => packets.all(|packet| self.run_plain::<false, false>(packet)),
+            (false, false) => packets.all(|packet| self.run_plain::<true, false>(packet)),
+            (true, _) => packets.all(|packet| self.run_plain::<true, true>(packet)),
         }
     }
 
