@@ -75,6 +75,9 @@ pub struct Arena {
     pub(crate) region: Option<DeviceRegion>,
     /// Packets, shared or not.
     in_use: usize,
+    /// Those of them that are on their way to other threads.
+    #[cfg(feature = "threads")]
+    underway: usize,
     /// Pools that take buffers here.
     pools: usize,
 }
@@ -178,6 +181,8 @@ impl Arena {
             spare: 0,
             region: None,
             in_use: 0,
+            #[cfg(feature = "threads")]
+            underway: 0,
             pools: 1,
         };
         NonNull::from(Box::leak(Box::new(arena)))
@@ -192,6 +197,31 @@ impl Arena {
 
     pub fn in_use(&self) -> usize {
         self.in_use
+    }
+
+    /// Packets that are on their way to other threads.
+    #[cfg(feature = "threads")]
+    pub fn underway(&self) -> usize {
+        self.underway
+    }
+
+    /// Counts packets that leave for other threads.
+    #[cfg(feature = "threads")]
+    pub fn left(&mut self, count: usize) {
+        self.underway += count;
+    }
+
+    /// Packets that left have arrived.
+    ///
+    /// # Safety
+    /// They left, the arena is alive, and no reference to it is used any more.
+    #[cfg(feature = "threads")]
+    pub unsafe fn end_way(arena: NonNull<Self>, count: usize) {
+        // SAFETY: as the caller says; they are in use until now, and the reference ends before they are not.
+        unsafe {
+            (*arena.as_ptr()).underway -= count;
+            Self::end_use(arena, count);
+        }
     }
 
     /// Counts one more pool.
@@ -273,6 +303,12 @@ impl Arena {
         let blocks = |count| Some((count, allocate(buffer::layout(count * BLOCK))?));
         let wanted = (before / 2).clamp(1, MAX_BLOCKS);
         let (count, memory) = blocks(wanted).or_else(|| blocks(1))?;
+        #[cfg(feature = "threads")]
+        if self.migrates && !depot::make_room(count * per_block(class), class) {
+            // SAFETY: allocated just now with this layout, and not in use.
+            unsafe { dealloc(memory.as_ptr(), buffer::layout(count * BLOCK)) };
+            return None;
+        }
         if !self.migrates {
             self.memory.push((memory, buffer::layout(count * BLOCK)));
         }

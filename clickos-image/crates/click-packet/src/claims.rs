@@ -66,6 +66,17 @@ pub fn settle() {
     });
 }
 
+/// Does something that needs memory which was kept for it, and which no other thread may take meanwhile: none finds room
+/// until it is done. It must not ask for room itself.
+pub fn undisturbed<R>(work: impl FnOnce() -> R) -> R {
+    let promised = promised();
+    ASKS.set(true);
+    let done = work();
+    ASKS.set(false);
+    drop(promised);
+    done
+}
+
 /// After an allocation failed: waits until no thread asks. True if it is worthwhile to try again.
 pub fn wait() -> bool {
     let may_wait = !ASKS.get() && FURTHER.load(Ordering::Relaxed) > 0;
@@ -99,6 +110,28 @@ mod tests {
         settle();
         assert!(other(9 * RESERVE).unwrap());
         assert!(!other(10 * RESERVE).unwrap());
+    }
+
+    #[test]
+    fn no_thread_finds_room_while_another_one_uses_memory_that_was_kept_for_it() {
+        share_among(2);
+        let (started, starts) = channel();
+        let order = Mutex::new(Vec::new());
+        std::thread::scope(|threads| {
+            undisturbed(|| {
+                assert!(!wait(), "the thread itself keeps others waiting");
+                threads.spawn(|| {
+                    started.send(()).unwrap();
+                    ask(1, RESERVE, |_| true);
+                    order.lock().unwrap().push("asked");
+                    settle();
+                });
+                starts.recv().unwrap();
+                std::thread::yield_now();
+                order.lock().unwrap().push("used");
+            });
+        });
+        assert_eq!(order.into_inner().unwrap(), ["used", "asked"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 
 #[cfg(feature = "threads")]
-pub use crate::claims::{settle, share_among};
+pub use crate::claims::{settle, share_among, undisturbed};
 
 /// Bytes that packets and tables leave free for everything else.
 pub const RESERVE: usize = 256 << 10;

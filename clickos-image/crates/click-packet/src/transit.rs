@@ -61,7 +61,7 @@ impl Underway {
         self.count = n;
         let own = OWN.get().expect("it lives while this thread has packets");
         // SAFETY: they were counted when they were sent, and this thread's arena lives as long.
-        unsafe { Arena::end_use(own, arrived) };
+        unsafe { Arena::end_way(own, arrived) };
         true
     }
 }
@@ -115,10 +115,25 @@ impl PacketPool {
             }
         }
         underway.count += sent;
+        // SAFETY: the arena lives as long as the pool; the reference ends with this statement.
+        unsafe { &mut *self.arena.as_ptr() }.left(sent);
         n - sent
     }
 
+    /// How many more packets may be on their way to other threads: all of them together as many as the pool may have.
+    pub fn may_leave(&self) -> usize {
+        self.limit.saturating_sub(self.underway())
+    }
+
+    fn underway(&self) -> usize {
+        // SAFETY: the arena lives as long as the pool, and no other reference to it is held.
+        unsafe { self.arena.as_ref() }.underway()
+    }
+
     /// Appends the packets that `next` gives, at most `most`, and no more than the pool may have; returns how many.
+    ///
+    /// Those that are on their way to other threads do not count: two threads would else wait for each other, each with
+    /// all of its packets on their way to the other one.
     ///
     /// # Panics
     /// The pool does not migrate.
@@ -128,7 +143,8 @@ impl PacketPool {
         into: &mut Batch,
         next: impl FnMut() -> Option<InTransit>,
     ) -> usize {
-        let most = most.min(self.limit.saturating_sub(self.in_use()));
+        let here = self.in_use() - self.underway();
+        let most = most.min(self.limit.saturating_sub(here));
         self.receive_all(most, into, next)
     }
 

@@ -138,6 +138,27 @@ fn a_full_pool_receives_no_more() {
 }
 
 #[test]
+fn packets_that_come_find_room_while_all_others_are_on_their_way() {
+    spawn(|| {
+        let (mut pool, mut underway) = (PacketPool::migrating(100), Underway::default());
+        let mut batch = batch_of((0..100).map_while(|_| pool.alloc(60)));
+        let mut sent = Vec::new();
+        assert_eq!(pool.may_leave(), 100);
+        pool.send(&mut batch, 70, &mut underway, |packet| sent.push(packet));
+        assert_eq!((pool.may_leave(), batch.len()), (30, 30));
+        assert!(pool.alloc(60).is_none());
+        let mut come = Batch::new();
+        assert_eq!(pool.receive(1000, &mut come, || sent.pop()), 70);
+        assert_eq!(pool.in_use(), 170);
+        assert_eq!(pool.receive(1000, &mut come, || panic!("100 are here")), 0);
+        underway.settle(20);
+        assert_eq!((pool.may_leave(), pool.in_use()), (80, 120));
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
 fn a_packet_without_a_buffer_for_its_copy_is_lost() {
     let sends = |pool: &mut PacketPool, to| {
         let mut other = PacketPool::new(1);
