@@ -108,6 +108,17 @@ enum Prepared {
     },
 }
 
+#[cfg(feature = "threads")]
+impl Prepared {
+    /// The element that it changes.
+    fn element(&self) -> Option<usize> {
+        match self {
+            Self::Element { index, .. } | Self::Rebuilt { index, .. } => Some(*index),
+            Self::Global(_) | Self::Host { .. } | Self::Tickets { .. } => None,
+        }
+    }
+}
+
 /// Writes of one call that are known to be good.
 pub(crate) struct Pending {
     prepared: Vec<Prepared>,
@@ -430,6 +441,11 @@ impl Engine {
     pub(crate) fn make(&mut self, pending: Pending) {
         for write in pending.prepared {
             self.writes += 1;
+            #[cfg(feature = "threads")]
+            if write.element().is_some_and(|at| self.is_running(at)) {
+                self.make_late(|engine| engine.commit(write));
+                continue;
+            }
             self.commit(write);
         }
     }

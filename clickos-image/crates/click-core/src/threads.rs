@@ -11,7 +11,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use click_lang::{ConfigError, Phase, Scope, Sources, Subject};
-use click_packet::PacketPool;
+use click_packet::{Batch, PacketPool};
 pub use click_packet::{InTransit, Underway, memory};
 
 use crate::build::{assemble, initialize};
@@ -56,7 +56,12 @@ pub struct Leftover {
     class: &'static str,
     /// The packets, the oldest one first.
     pub packets: Vec<InTransit>,
+    /// They had not come into the queue, so they are newer than those in it.
+    pub is_newest: bool,
 }
+
+/// Sends what an element has.
+type Send = fn(&mut dyn Element, &mut Context<'_>) -> Vec<InTransit>;
 
 fn send_stored(element: &mut dyn Element, ctx: &mut Context<'_>) -> Vec<InTransit> {
     let mut sent = Vec::new();
@@ -66,14 +71,26 @@ fn send_stored(element: &mut dyn Element, ctx: &mut Context<'_>) -> Vec<InTransi
         if batch.is_empty() {
             break;
         }
-        // they count again where they arrive
-        let mut underway = Underway::default();
-        let all = batch.len();
-        ctx.pool()
-            .send(&mut batch, all, &mut underway, |packet| sent.push(packet));
+        send_all(&mut batch, ctx, &mut sent);
     }
     ctx.recycle(batch);
     sent
+}
+
+fn send_held(element: &mut dyn Element, ctx: &mut Context<'_>) -> Vec<InTransit> {
+    let mut sent = Vec::new();
+    if let Some(held) = element.held() {
+        send_all(held, ctx, &mut sent);
+    }
+    sent
+}
+
+fn send_all(batch: &mut Batch, ctx: &mut Context<'_>, sent: &mut Vec<InTransit>) {
+    // they count again where they arrive
+    let mut underway = Underway::default();
+    let all = batch.len();
+    ctx.pool()
+        .send(batch, all, &mut underway, |packet| sent.push(packet));
 }
 
 /// Packets that are taken out of a queue at a time.
@@ -276,6 +293,7 @@ impl Router {
     /// Replaces the router by a new one, whose elements take the state of those of the same name and class. Returns what
     /// they did not take, as a queue may have come to another thread.
     pub fn replace_by(&mut self, mut new: Self) -> Vec<Leftover> {
+        self.engine.catch_up();
         self.hand_over(&mut new.engine);
         let left = self.leftovers();
         *self = new;
@@ -285,18 +303,21 @@ impl Router {
     /// Takes all packets that elements store.
     pub fn leftovers(&mut self) -> Vec<Leftover> {
         let plan = Rc::clone(&self.engine.plan);
-        let stores = |index: &usize| {
-            let element = self.engine.slots[*index].element.as_ref();
-            let storage = element.and_then(|e| e.storage());
-            storage.is_some_and(|s| s.stored() > 0)
-        };
-        let stores: Vec<usize> = (0..plan.classes.len()).filter(stores).collect();
-        let take = |index: usize| Leftover {
-            element: self.engine.slots[index].name.clone(),
-            class: plan.classes[index].name,
-            packets: self.engine.with(index, send_stored).unwrap_or_default(),
-        };
-        stores.into_iter().map(take).collect()
+        let mut left = Vec::new();
+        for (index, class) in plan.classes.iter().enumerate() {
+            for (send, is_newest) in [(send_stored as Send, false), (send_held, true)] {
+                let packets = self.engine.with(index, send).unwrap_or_default();
+                if !packets.is_empty() {
+                    left.push(Leftover {
+                        element: self.engine.slots[index].name.clone(),
+                        class: class.name,
+                        packets,
+                        is_newest,
+                    });
+                }
+            }
+        }
+        left
     }
 
     /// The element that continues with what one of the same name and class has left.

@@ -30,6 +30,8 @@ const SPIN: Duration = Duration::from_micros(50);
 const FULL_NS: u64 = 10_000_000;
 /// How long it sleeps at first while many of its packets are on their way to other threads.
 const SHORT_NS: u64 = 100_000;
+/// Letters that a thread reads before it looks at its own work again: those that call it may do so all the time.
+const LETTERS: usize = 64;
 /// How deep calls of other threads may be made while a thread waits.
 const MAX_DEPTH: u32 = 8;
 
@@ -190,7 +192,9 @@ impl Threads for Member {
             // a thread whose writes wait for this makes them; a call of its own may keep it for a while
             if left.is_zero() && !matches!(call, Call::Settle(_, true)) {
                 let seconds = ANSWER.as_secs();
-                let rest = match self.shared.take_back(thread, by, id) {
+                // without what settles them, writes that the thread prepares yet would wait for ever, and it with them
+                let may_lapse = !matches!(call, Call::Settle(..));
+                let rest = match may_lapse && self.shared.take_back(thread, by, id) {
                     true => "the call was not made",
                     false => "it has begun the call",
                 };
@@ -224,10 +228,13 @@ impl Member {
         &self.shared
     }
 
-    /// Reads all letters and makes the calls in them; returns whether there were any.
+    /// Reads letters, some at most, and makes the calls in them; returns whether there were any.
     fn serve(&self, serve: &mut dyn FnMut(Call) -> Answered) -> bool {
         let mut any = false;
-        while let Some(letter) = self.shared.take_letter(self.thread) {
+        for _ in 0..LETTERS {
+            let Some(letter) = self.shared.take_letter(self.thread) else {
+                break;
+            };
             any = true;
             match letter {
                 Letter::Answer { id, answer } => {
@@ -351,7 +358,8 @@ impl Member {
     }
 
     /// Gives what queues of the former configuration have left to those that continue with it, on thread 0.
-    pub fn move_on(&self, router: &mut Router, left: Vec<Leftover>, now_ns: u64) {
+    pub fn move_on(&self, router: &mut Router, mut left: Vec<Leftover>, now_ns: u64) {
+        left.sort_by_key(|left| left.is_newest);
         for left in left {
             let Some(element) = router.heir(&left) else {
                 continue;
@@ -382,6 +390,7 @@ impl Member {
 
     /// Refuses the calls of other threads until all end, since this one has no router.
     pub fn refuse_calls(&self) {
+        memory::settle();
         while self.shared.phase() != Phase::End {
             self.serve(&mut |call| Err(refusal(&call, self.unable())));
             self.shared.wait_for_letter(self.thread, PATIENCE);
@@ -441,6 +450,8 @@ impl Member {
 
 #[cfg(test)]
 mod tests {
+    use click_core::threads::Answer;
+
     use super::*;
 
     fn members() -> [Member; 2] {
@@ -456,6 +467,36 @@ mod tests {
         let error = answer.unwrap_err().to_string();
         assert!(error.contains("the call was not made"), "{error}");
         assert!(!busy.serve(&mut |_| panic!("the caller has given up")));
+    }
+
+    #[test]
+    fn what_settles_writes_reaches_a_thread_that_prepares_them_too_late() {
+        let [caller, busy] = members();
+        let call = Call::Settle(3, false);
+        let answer = caller.call(1, call, &mut |_| panic!("nobody calls thread 0"));
+        assert!(answer.is_err());
+        busy.unsettled.borrow_mut().insert(3);
+        busy.serve(&mut |_| Ok(Answer::Written));
+        assert!(busy.unsettled.borrow().is_empty());
+    }
+
+    #[test]
+    fn a_thread_that_others_call_all_the_time_continues_its_own_work() {
+        let [first, other] = members();
+        let call = || Letter::Call {
+            by: 1,
+            id: 0,
+            call: Call::Info(String::new()),
+        };
+        let mut answered = 0;
+        other.shared.post(0, call());
+        first.serve(&mut |_| {
+            answered += 1;
+            assert!(answered < 10_000, "no end");
+            other.shared.post(0, call());
+            Ok(Answer::Written)
+        });
+        assert!(first.shared.has_letters(0));
     }
 
     #[test]

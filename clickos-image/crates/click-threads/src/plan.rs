@@ -219,6 +219,12 @@ impl Plan {
         Err(errors.into_iter().map(error).collect())
     }
 
+    /// Bytes of the rings of all queues between threads.
+    pub fn ring_bytes(&self) -> usize {
+        let all = self.cuts.iter().map(Cut::bytes);
+        all.fold(0, usize::saturating_add)
+    }
+
     /// The threads that have elements, 0 always.
     pub fn used(&self) -> Vec<usize> {
         let mut used = self.homes.clone();

@@ -147,10 +147,15 @@ impl Inlet {
         (inlet, watch)
     }
 
-    /// Sends as many packets as there is room for to the other thread.
+    /// Sends as many packets as there is room for to the other thread. Those are dropped that would be on their way
+    /// beyond the limit of this thread: room for them may not come soon.
     fn send(&mut self, ctx: &mut Context<'_>, batch: &mut Batch) {
-        let fits = self.gauge.reserve(batch.len(), &mut self.left);
         let mut out = self.out.borrow_mut();
+        if batch.len() > ctx.pool().may_leave() {
+            out.settle();
+        }
+        let may_leave = batch.len().min(ctx.pool().may_leave());
+        let fits = self.gauge.reserve(may_leave, &mut self.left);
         let Out { sender, underway } = &mut *out;
         let lost = ctx.pool().send(batch, fits, underway, |packet| {
             // each ring has a slot for every packet that the queue may have, and the receiver leaves slots empty
@@ -165,6 +170,10 @@ impl Inlet {
         }
         if ctx.pool().in_use() > ctx.pool().limit() / 2 {
             out.settle();
+        }
+        if fits == may_leave && !batch.is_empty() {
+            self.gauge.count_drops(ctx, batch.len());
+            batch.clear();
         }
     }
 
@@ -236,6 +245,10 @@ impl Element for Inlet {
 
     fn storage(&self) -> Option<&dyn Storage> {
         self.is_measured.then_some(self)
+    }
+
+    fn held(&mut self) -> Option<&mut Batch> {
+        Some(&mut self.held)
     }
 }
 

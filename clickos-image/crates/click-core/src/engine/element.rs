@@ -97,6 +97,11 @@ pub trait Element: AsAny {
         0
     }
 
+    /// Packets that found no room in a queue, if an element keeps them until there is some.
+    fn held(&mut self) -> Option<&mut Batch> {
+        None
+    }
+
     /// Handlers that this element has beyond its class's, which `Family::Any` answers.
     ///
     /// `asked` is the name that the engine looks for, and empty for a list. An element may answer to

@@ -338,9 +338,17 @@ impl Engine {
         self.next.is_some() || !self.work.is_empty()
     }
 
+    /// True if an element is away, since it runs.
+    #[cfg(feature = "threads")]
+    pub fn is_running(&self, element: usize) -> bool {
+        self.slots[element].element.is_none()
+    }
+
     /// Begins a slice, or a call of a handler.
     pub fn begin(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
+        #[cfg(feature = "threads")]
+        self.catch_up();
         if self
             .traffic
             .as_ref()

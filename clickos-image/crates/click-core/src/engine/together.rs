@@ -24,10 +24,15 @@ pub type Writes = Vec<(String, Vec<u8>)>;
 /// Makes writes that are checked, or with false drops them.
 type Settlement = Box<dyn FnOnce(&mut Engine, bool)>;
 
+/// Makes a write whose element was running.
+type Late = Box<dyn FnOnce(&mut Engine)>;
+
 /// Writes that wait, by the numbers of their calls.
 #[derive(Default)]
 pub struct Waiting {
     calls: Vec<(u64, Settlement)>,
+    /// Writes that wait until their elements, which run, have returned.
+    late: Vec<Late>,
     /// The number of the next call of this thread.
     next: u64,
 }
@@ -137,6 +142,19 @@ impl Engine {
         Ok(())
     }
 
+    /// Makes a checked write once all elements have returned: the thread called another one within a slice, and the
+    /// element that called runs.
+    pub(crate) fn make_late(&mut self, write: impl FnOnce(&mut Self) + 'static) {
+        self.waiting.late.push(Box::new(write));
+    }
+
+    /// Makes the writes that waited until no element runs.
+    pub(crate) fn catch_up(&mut self) {
+        for write in core::mem::take(&mut self.waiting.late) {
+            write(self);
+        }
+    }
+
     /// Makes or drops the writes that wait under a number, if some do.
     pub(crate) fn settle(&mut self, number: u64, made: bool) {
         let mut calls = self.waiting.calls.iter();
@@ -145,5 +163,96 @@ impl Engine {
         };
         let (_, settlement) = self.waiting.calls.remove(place);
         settlement(self, made);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    use super::*;
+    use crate::engine::elsewhere::{Answer, Answered};
+    use crate::handler::{Change, Handler, read_write};
+    use crate::threads::Assembled;
+    use crate::{Class, Context, Element, Entry, Environment, Registry, Sources};
+
+    /// Its task reads a handler of another thread.
+    #[derive(Default)]
+    struct Calls {
+        value: u32,
+    }
+
+    impl Element for Calls {
+        fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+            ctx.schedule();
+            Ok(())
+        }
+
+        fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
+            assert_eq!(ctx.read_handler("far.value", "").unwrap(), "");
+            true
+        }
+    }
+
+    static HANDLERS: [Handler<Calls>; 1] = [read_write(
+        "value",
+        |me, _| Ok(me.value.to_string()),
+        |_, view, value| {
+            let value = view.parse(value)?;
+            Ok(Change::of(move |me: &mut Calls, _| me.value = value))
+        },
+    )];
+
+    static CLASS: Class = Class {
+        name: "Calls",
+        ports: "0/0",
+        handlers: &HANDLERS,
+        task: true,
+        build: |_| Some(Box::<Calls>::default()),
+        ..Class::DEFAULT
+    };
+
+    /// Element 1 is on another thread, which settles writes before it answers.
+    struct Settling;
+
+    impl Threads for Settling {
+        fn count(&self) -> usize {
+            2
+        }
+
+        fn home(&self, element: usize) -> usize {
+            element
+        }
+
+        fn own(&self) -> Option<usize> {
+            Some(0)
+        }
+
+        fn call(&self, _: usize, _: Call, serve: &mut dyn FnMut(Call) -> Answered) -> Answered {
+            serve(Call::Settle(7, true)).unwrap();
+            Ok(Answer::Text(String::new()))
+        }
+    }
+
+    #[test]
+    fn writes_of_an_element_that_runs_when_they_are_settled_are_made_after_that() {
+        let entry = Entry {
+            class: &CLASS,
+            group: "",
+            docs: "",
+        };
+        let registry = Registry::new(&[entry], &[]);
+        let sources = Sources::new("test", "near :: Calls; far :: Calls;".to_string());
+        let environment = Environment::new();
+        let assembled = Assembled::new(sources, &registry, environment, &[], 0);
+        let mut assembled = assembled.unwrap();
+        assembled.set_threads(Rc::new(Settling));
+        let mut router = assembled.start().unwrap();
+        let writes = vec![("near.value".to_string(), b"5".to_vec())];
+        router.answer(Call::Prepare(7, writes), 0).unwrap();
+        assert_eq!(router.read_handler("near.value", "", 0).unwrap(), b"0");
+        router.run(0);
+        assert_eq!(router.read_handler("near.value", "", 0).unwrap(), b"5");
     }
 }
