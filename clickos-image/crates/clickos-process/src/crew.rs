@@ -153,9 +153,9 @@ impl Team {
         let files = text.files.iter().map(|(_, bytes)| 2 * bytes.len());
         let bytes = (2 * text.text.len() + files.sum::<usize>()) * (plan.used().len() - 1);
         if bytes > 0
-            && let Err(message) = assembled.has_memory(bytes)
+            && let Err(message) = assembled.has_memory(bytes.saturating_add(plan.ring_bytes()))
         {
-            let message = format!("the texts for all threads: {message}");
+            let message = format!("the texts for all threads, and their queues: {message}");
             return Err(refused(message));
         }
         let parts = parts(plan).map_err(refused)?;

@@ -2,7 +2,7 @@
 //! A thread besides the first one, and its parts of configurations.
 use crate::clock::Clock;
 use crate::console;
-use click_core::threads::{Assembled, Leftover};
+use click_core::threads::{Assembled, Leftover, memory};
 use click_core::{
     Batch, ConfigError, Device, Entropy, Environment, Host, Limits, PacketPool, Progress, ReadFile,
     Router, Sources, WriteFile,
@@ -181,36 +181,57 @@ struct Seat {
     router: Router,
 }
 
+/// The parts of a helper. If it breaks an invariant, threads that wait for it learn that from what they share.
+#[derive(Default)]
+struct Seats {
+    active: Option<Seat>,
+    waiting: Option<Seat>,
+}
+
+impl Drop for Seats {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let seats = self.active.iter().chain(&self.waiting);
+            seats.for_each(|seat| seat.member.shared().lose());
+        }
+    }
+}
+
 /// Follows orders until thread 0 ends.
 pub(crate) fn work(orders: &Receiver<Order>, common: &Common) {
     let clock = Clock::new();
-    let (mut active, mut waiting): (Option<Seat>, Option<Seat>) = (None, None);
+    let mut seats = Seats::default();
     loop {
+        let Seats { active, waiting } = &mut seats;
         let has_part = active.is_some() || waiting.is_some();
         let order = match has_part {
             true => orders.try_recv().ok(),
-            false => match orders.recv() {
-                Ok(order) => Some(order),
-                Err(_) => return,
-            },
+            false => {
+                // what this thread was promised is there for the others while it has no part
+                memory::settle();
+                match orders.recv() {
+                    Ok(order) => Some(order),
+                    Err(_) => return,
+                }
+            }
         };
         match order {
             None => {}
-            Some(Order::Build(build)) => waiting = Seat::build(*build, &clock),
+            Some(Order::Build(build)) => *waiting = Seat::build(*build, &clock),
             Some(Order::Pause) => common.done(),
             Some(Order::Commit) => {
-                match (&mut active, waiting.take()) {
+                match (active.as_mut(), waiting.take()) {
                     (Some(old), Some(new)) => common.leave(old.replace_by(new)),
                     (Some(old), None) => {
                         common.leave(old.router.leftovers());
-                        active = None;
+                        *active = None;
                     }
-                    (None, new) => active = new,
+                    (None, new) => *active = new,
                 }
                 common.done();
             }
             Some(Order::Abort) => {
-                waiting = None;
+                *waiting = None;
                 common.done();
             }
         }
@@ -311,4 +332,34 @@ fn wait(event: BorrowedFd<'_>, timeout_ns: Option<u64>) {
         &mut [PollFd::from_borrowed_fd(event, PollFlags::IN)],
         timeout.as_ref(),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use click_threads::{Plan, parts};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_helper_that_panics_ends_the_threads_that_wait_for_it() {
+        let environment = environment(Vec::new(), &[], Limits::default(), &[7; 32]);
+        let registry = click_elements::registry().guest();
+        let sources = Sources::new("test", "Idle -> Discard;".to_string());
+        let assembled = Assembled::new(sources, &registry, environment, &[], 0);
+        let mut assembled = assembled.unwrap();
+        let plan = Plan::new(&mut assembled, 2, &[]).unwrap();
+        let part = parts(plan).unwrap().remove(0);
+        let shared = Arc::clone(part.shared());
+        let member = part.install(&mut assembled);
+        let router = member.start(assembled).unwrap();
+        let seats = Seats {
+            active: Some(Seat { member, router }),
+            waiting: None,
+        };
+        let broken = catch_unwind(AssertUnwindSafe(move || {
+            let _seats = seats;
+            panic!("an invariant");
+        }));
+        assert!(broken.is_err() && shared.is_lost() && shared.phase() == Phase::End);
+    }
 }

@@ -6,6 +6,7 @@ use crate::console;
 use crate::inherited::{PlugEnds, Store, VifResources};
 use crate::link::Link;
 use crate::vif::{self, Vif};
+use click_packet::memory;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use serde::Deserialize;
 use std::io::IoSliceMut;
@@ -144,15 +145,18 @@ impl Plug {
         let [memfd, kick, wake, keep] = descriptors
             .try_into()
             .map_err(|_| format!("{count} descriptors, expected {DESCRIPTORS}"))?;
-        self.room.take(&memfd);
         let numbers = [&memfd, &kick, &wake].map(|fd: &OwnedFd| fd.as_raw_fd());
+        let address = mac(address)?;
         let resources = VifResources {
             memfd,
             kick,
             wake,
             keep,
         };
-        let vif = vif::map(devid, mac(address)?, mtu, resources)?;
+        let vif = memory::undisturbed(|| {
+            self.room.take(&resources.memfd);
+            vif::map(devid, address, mtu, resources)
+        })?;
         vifs.retain(|vif| vif.devid != devid);
         vifs.push(vif);
         Ok(numbers.into())
@@ -165,11 +169,14 @@ impl Plug {
         let link = given
             .map_err(|_| format!("{count} descriptors, expected {LINK_DESCRIPTORS}"))
             .and_then(|[ring, to_store, from_store]| {
-                self.room.lend();
-                Link::of(Store {
+                let store = Store {
                     ring,
                     to_store,
                     from_store,
+                };
+                memory::undisturbed(|| {
+                    self.room.lend();
+                    Link::of(store)
                 })
             });
         match link {

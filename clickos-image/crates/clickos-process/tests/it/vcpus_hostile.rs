@@ -375,3 +375,123 @@ fn threads_that_are_short_of_memory_refuse_and_go_on() {
         assert_forwards(&host, &mut guest, "after the flood");
     }
 }
+
+/// Three vifs, the packets of each of which leave by another one, all on two threads.
+const TRIANGLE: &str = "
+    work :: { input -> a :: Counter -> output; input[1] -> b :: Counter -> [1] output; input[2] -> c :: Counter -> [2] output };
+    FromDevice(0) -> work -> q0 :: Queue -> ToDevice(1); FromDevice(1) -> [1] work; work[1] -> q1 :: Queue -> ToDevice(2);
+    FromDevice(2) -> [2] work; work[2] -> q2 :: Queue -> ToDevice(0); FlowThreadSched(work);";
+
+/// While the other ends of all vifs rest, the packets of both threads lie in queues to the other one.
+#[test]
+fn threads_whose_packets_are_all_on_their_way_to_each_other_take_them() {
+    let mut host = Host::new();
+    let regions = Arc::new(Regions::default());
+    let ports = (0..3).map(|_| Port::in_place(&regions)).collect();
+    let mut guest = Guest::start_as(&mut host, 5, ports, |line| {
+        line["vcpus"] = 2.into();
+        line["memory_mib"] = 16.into();
+    });
+    assert_eq!(guest.install(&mut host, 0, TRIANGLE).0, "Running");
+    // a flow of thread 1
+    let flow = (1..).find(|flow| {
+        guest.ports[0].send(&frame(*flow));
+        assert!(guest.ports[1].receive().is_some());
+        count(&mut guest, &mut host, "work@1/a.count") > 0
+    });
+    let frame = frame(flow.unwrap());
+    for _ in 0..4000 {
+        for port in &mut guest.ports {
+            eventually("room for a frame", || port.switch.has_room_for(frame.len()));
+            port.send(&frame);
+        }
+    }
+    // what leaves makes room for frames that come, at first
+    let mut sent = 0;
+    while sent < 100_000 {
+        for port in &mut guest.ports {
+            if port.switch.has_room_for(frame.len()) {
+                port.send(&frame);
+                sent += 1;
+            }
+            while port.received().is_some() {}
+        }
+    }
+    eventually("all queues are empty", || {
+        for port in &mut guest.ports {
+            while port.received().is_some() {}
+        }
+        let stored =
+            ["q0", "q1", "q2"].map(|q| count(&mut guest, &mut host, &format!("{q}.length")));
+        stored == [0; 3]
+    });
+    for (from, to) in [(0, 1), (1, 2), (2, 0)] {
+        while guest.ports[to].received().is_some() {}
+        guest.ports[from].send(&frame);
+        assert!(guest.ports[to].receive().is_some(), "vif {from}");
+    }
+}
+
+#[test]
+fn queues_and_texts_for_all_threads_fit_together_or_are_refused() {
+    let mut host = Host::new();
+    let regions = Arc::new(Regions::default());
+    let ports = (0..2).map(|_| Port::in_place(&regions)).collect();
+    let mut guest = Guest::start_as(&mut host, 5, ports, |line| {
+        line["vcpus"] = 8.into();
+        line["memory_mib"] = 64.into();
+    });
+    let member = |name: &str, text: &str| format!("{name:<16}{:32}{:<10}`\n{text}", "", text.len());
+    let file = member("file/", &"x".repeat(500 << 10));
+    let mut refused = 0;
+    // pieces of 256 KiB
+    for pieces in (200..236).step_by(2) {
+        let queue = |n| {
+            let capacity = if n <= pieces / 8 { 65536 } else { 8192 };
+            format!(
+                "Idle -> Queue({capacity}) -> u{n} :: Unqueue -> Discard; StaticThreadSched(u{n} {});\n",
+                1 + n % 7
+            )
+        };
+        let config = member(
+            "config/",
+            &format!("{:<10000}", numbered(pieces / 8 + pieces % 8, queue)),
+        );
+        let config = format!("!<arch>\n{file}{config}");
+        let (word, error) = guest.install(&mut host, 0, &config);
+        if word == "Error" {
+            assert!(error.contains(MEMORY), "{pieces}: {error}");
+            refused += 1;
+        }
+        assert_eq!(guest.install(&mut host, 0, "").0, "Halted");
+        guest.assert_alive();
+    }
+    assert!(refused > 0);
+}
+
+/// What found a queue full goes to the queue that follows, also on the thread that pushed.
+#[test]
+fn a_new_configuration_loses_no_packet_that_waits_for_room() {
+    let mut host = Host::new();
+    let mut guest = start(&mut host);
+    let with = |capacity, binding: &str| {
+        format!(
+            "FromDevice(0) -> Discard; i :: InfiniteSource(LIMIT 150, BURST 32) -> q :: Queue({capacity})
+             -> u :: Unqueue(ACTIVE false) -> d :: Counter -> Discard; StaticThreadSched({binding});
+             j :: Idle -> q; k :: InfiniteSource(LIMIT 0) -> q;"
+        )
+    };
+    for after in ["u 0", "u 0, k 2", "u 2"] {
+        assert_eq!(guest.install(&mut host, 0, "").0, "Halted");
+        let before = with(100, "u 1");
+        assert_eq!(guest.install(&mut host, 0, &before).0, "Running");
+        eventually("the queue is full", || {
+            count(&mut guest, &mut host, "q.length") == 100
+        });
+        assert_eq!(guest.install(&mut host, 0, &with(1000, after)).0, "Running");
+        // the four batches from before, the last of which found little room, and all of the new source
+        eventually(after, || {
+            count(&mut guest, &mut host, "q.length") == 4 * 32 + 150
+        });
+    }
+}
