@@ -181,6 +181,21 @@ def named_ports(part):
     return [key for key in named if key]
 
 
+def missing(chain, groups, pairs, classifiers, ports):
+    """Return the id of a part of a chain that was not read, or None.
+
+    The parameters are as of chain_sets.
+    """
+    try:
+        parts = [pairs[key] for group in chain['port_pair_groups']
+                 for key in groups[group]['port_pairs']]
+        parts += [classifiers[key] for key in chain['flow_classifiers']]
+    except KeyError as e:
+        return e.args[0]
+    return next((key for part in parts for key in named_ports(part)
+                 if key not in ports), None)
+
+
 def chain_sets(chain, groups, pairs, classifiers, ports, tunnels):
     """Return the arguments of chain-set for each host of a port chain.
 

@@ -67,6 +67,12 @@ def chains_of(host):
     paths, found, rights, reasons = tunnels(), [], {}, {}
     chains = sfc.get_port_chains(context)
     for chain in chains:
+        missing = render.missing(chain, *parts)
+        if missing:
+            # It changes while its parts are read, so it stays as it is.
+            _reasons.note(chain['id'], f'changes now: {missing} is missing')
+            rights[chain['id']] = None
+            continue
         try:
             arguments, may_send, why = _rendered(chain, parts, paths)
         except (ValueError, KeyError) as e:

@@ -126,6 +126,7 @@ class PluginTest(base.TablesCase):
         self.assertEqual([f'Port chain chain: {why}',
                           'Port chain chain: is ready'],
                          [record.getMessage() for record in logs.records])
+        self.assert_stays_while_parts_are_missing(sfc, flows)
         chain['flow_classifiers'].clear()
         self.assertEqual({'chains': [], 'kept': [], 'rights': {}, 'reasons': {
             'chain': 'not ready: no hop or no classifier'}},
@@ -133,6 +134,19 @@ class PluginTest(base.TablesCase):
         sfc.get_port_chains.return_value = []
         rows.chains_of('host1')
         self.assertEqual({}, rows._reasons._known)
+
+    def assert_stays_while_parts_are_missing(self, sfc, flows):
+        """A group may name a pair that came after the pairs were read."""
+        pair, = sfc.get_port_pairs()
+        for method, found in (
+                (sfc.get_port_pairs, []), (sfc.get_port_pair_groups, []),
+                (flows.get_flow_classifiers, []),
+                (sfc.get_port_pairs, [{**pair, 'ingress': 'gone'}])):
+            complete, method.return_value = method.return_value, found
+            self.assertEqual({'chains': [], 'kept': ['chain'],
+                              'rights': {'chain': None}, 'reasons': {}},
+                             rows.chains_of('host1'))
+            method.return_value = complete
 
     def test_an_update_keeps_the_order_of_its_groups(self):
         for n, group in enumerate('abcd'):
