@@ -30,6 +30,10 @@ class Chains:
         self._compared = False
         self._set = {}
         self._reasons = {}
+        #: Why the switch refused chains at the last try.
+        self._refused = {}
+        #: Chains that were in force, and that a new switch does not have.
+        self._lost = {}
 
     def reason(self, name):
         """Return why a chain is not ready, as Neutron said last, or None."""
@@ -47,19 +51,30 @@ class Chains:
         """Set chains that the switch lost, before rules open its ports.
 
         Packets pass the functions of a chain that a new switch does not have.
+        So ports stay closed whose packets enter a chain that it refuses.
 
+        :returns: set of (switch, name of a port), and of (switch, segment)
+            for all ports of a segment
         :raises: ports.NeutronUnavailable, CosmosError
         """
         with self._lock:
-            if not self._compared or self._set.keys() - self._known():
+            if (not self._compared or self._refused
+                    or self._set.keys() - self._known()):
                 self._compare()
+            return {entry for chain in self._lost.values()
+                    for entry in _entries(chain)}
 
     def _compare(self):
         chains, kept, self._reasons = self._neutron.chains()
         wanted = {chain['chain']: chain for chain in chains}
         known = self._known()
+        # One that is not ready fails closed: a new switch gets the definition
+        # that was in force.
+        again = {name: self._set[name] for name in
+                 (kept.keys() & self._set.keys()) - wanted.keys()
+                 - known.keys() if not _exceeds(self._set[name], kept[name])}
         # The definitions in force of the others stay for now.
-        new = {name for name, chain in wanted.items()
+        new = {name for name, chain in (wanted | again).items()
                if self._changes(name, chain, known)}
         rights = kept | {name: _networks(wanted[name])
                          for name in wanted.keys() - new}
@@ -70,9 +85,20 @@ class Chains:
                 self._set.pop(name, None)
                 LOG.info('Chain %s is removed', name)
         # A switch that started again does not have those to remove.
-        for name in self._set.keys() - wanted.keys() - known.keys():
+        for name in (self._set.keys() - wanted.keys() - again.keys()
+                     - known.keys()):
             del self._set[name]
+        for name in self._refused.keys() - wanted.keys() - again.keys():
+            del self._refused[name]
+        self._note_lost({name: wanted.get(name, self._set[name])
+                         for name in self._set.keys() - known.keys() - new})
         self._compared = True
+
+    def _note_lost(self, lost):
+        for name in lost.keys() - self._lost.keys():
+            LOG.error('Chain %s was in force, and the switch refuses it: '
+                      'ports whose packets enter it stay closed', name)
+        self._lost = lost
 
     def _known(self):
         """Return Neutron's chains in the switch."""
@@ -100,12 +126,23 @@ class Chains:
         try:
             self._client.call('chain-set', **(chain | state))
         except CosmosError as e:
-            LOG.warning('Chain %(name)s: %(why)s', {'name': name, 'why': e})
+            if str(e) != self._refused.get(name):
+                LOG.warning('Chain %(name)s: %(why)s',
+                            {'name': name, 'why': e})
+            self._refused[name] = str(e)
             return False
+        self._refused.pop(name, None)
         self._set[name] = chain
         LOG.info('Chain %(name)s has %(hops)d hops now',
                  {'name': name, 'hops': len(chain['hops'])})
         return True
+
+
+def _entries(chain):
+    """Return where packets enter a chain, as restore() does."""
+    ports = ((flow.get('source_port') or flow.get('destination_port'))
+             for flow in chain.get('classifiers', ()))
+    return {(chain['switch'], port or chain.get('segment')) for port in ports}
 
 
 def _networks(chain):

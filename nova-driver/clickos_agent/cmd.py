@@ -96,12 +96,11 @@ def make_ports(conf, transport, neutron, port_chains):
                                    options.tunnel_ip).run_once,
         options.port_look_interval)
     attached = devices.Devices(_client(conf), neutron)
-    filters = policies.Policies(_client(conf), neutron)
+    filters = policies.Policies(_client(conf), neutron, port_chains.restore)
     wired = wiring.Wiring(_client(conf), neutron, attached.ports,
                           filters.refused)
     judged = resync.ResyncLoop('policies',
-                               _in_turn(port_chains.restore, filters.run_once,
-                                        wired.run_once),
+                               _in_turn(filters.run_once, wired.run_once),
                                options.port_look_interval)
     # A port whose link changes forwards from now on, or no more.
     reconciler = ports.Reconciler(_client(conf), neutron,
@@ -132,11 +131,12 @@ def make_ports(conf, transport, neutron, port_chains):
                                 heartbeat.installed(_client(conf)))]
 
 
-def _in_turn(*calls):
-    """:returns: a call of all; a port without rules drops all frames"""
-    def run_all():
-        return [call() for call in calls][-1]
-    return run_all
+def _in_turn(first, second):
+    """:returns: a call of both; a port without rules drops all frames"""
+    def run_both():
+        pauses = first(), second()
+        return min(filter(None, pauses), default=None)
+    return run_both
 
 
 def _followed(attached, hint):

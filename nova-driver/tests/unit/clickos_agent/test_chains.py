@@ -177,6 +177,65 @@ class ChainsTest(testtools.TestCase):
         switch.chains.clear()
         self.assertRaises(ports.NeutronUnavailable, keeper.restore)
 
+    def test_a_chain_that_is_not_ready_survives_a_restart_of_the_switch(self):
+        claims = chain(NAMES[0]) | {'nat': ['192.0.2.7/32']}
+        for rights, stays in ((None, True), (['192.0.2.7/32'], True),
+                              (['192.0.2.8/32'], False)):
+            switch, neutron = Switch(), Neutron(claims)
+            keeper = self.keeper(switch, neutron)
+            keeper.run_once()
+            neutron.wanted, neutron.kept = [], {NAMES[0]: rights}
+            switch.chains.clear()
+            keeper.restore()
+            keeper.restore()
+            self.assertEqual([claims | {'restored': True}] if stays else [],
+                             list(switch.chains.values()))
+            self.assertEqual(2 if stays else 1, len(switch.calls))
+            # It ends with its port chain.
+            neutron.kept = {}
+            keeper.run_once()
+            self.assertEqual({}, switch.chains)
+            switch.chains.clear()
+            keeper.restore()
+            self.assertEqual({}, switch.chains)
+
+    def test_ports_whose_packets_enter_a_lost_chain_are_named(self):
+        entered = chain(NAMES[0]) | {'segment': 7, 'classifiers': [
+            {'source_port': 'a', 'destination_port': 'b'},
+            {'destination_port': 'c'}, {}]}
+        switch, neutron = Switch(), Neutron(entered, chain(NAMES[1]))
+        keeper = self.keeper(switch, neutron)
+        switch.refused = NAMES[0]
+        # It is new: no packet has passed its hops.
+        self.assertEqual(set(), keeper.restore())
+        switch.refused = None
+        self.assertEqual(set(), keeper.restore())
+        switch.chains.clear()
+        switch.refused = NAMES[0]
+        logged = self.useFixture(fixtures.FakeLogger())
+        for _again in range(3):
+            self.assertEqual({('vale0', 'a'), ('vale0', 'c'), ('vale0', 7)},
+                             keeper.restore())
+        self.assertEqual([NAMES[1]], list(switch.chains))
+        self.assertEqual([1, 1], [logged.output.count(text) for text in (
+            'switch: no', 'was in force')])
+        switch.refused = None
+        self.assertEqual(set(), keeper.restore())
+        self.assertTrue(switch.chains[NAMES[0]]['restored'])
+
+    def test_a_chain_that_was_refused_is_tried_before_ports_open(self):
+        switch, neutron = Switch(), Neutron(chain(NAMES[0]))
+        keeper = self.keeper(switch, neutron)
+        switch.refused = NAMES[0]
+        keeper.run_once()
+        # By now the switch knows what the hop's port may use.
+        switch.refused = None
+        keeper.restore()
+        self.assertEqual([NAMES[0]], list(switch.chains))
+        neutron.wanted.clear()
+        keeper.run_once()
+        self.assertEqual({}, keeper._refused)
+
     def test_one_refused_chain_stops_no_other(self):
         switch = Switch()
         switch.refused = NAMES[0]

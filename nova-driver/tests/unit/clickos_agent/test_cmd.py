@@ -86,8 +86,9 @@ class EventsTest(testtools.TestCase):
         self.chains, self.client = mock.Mock(), mock.Mock()
         patch(fixtures.MockPatchObject(cmd, '_client',
                                        return_value=self.client))
+        self.neutron = mock.Mock()
         cmd.make_ports(options, oslo_messaging.get_rpc_transport(options),
-                       mock.Mock(), self.chains)
+                       self.neutron, self.chains)
 
     def loop(self, name, run_once, *_arguments):
         self.calls[name] = run_once
@@ -105,9 +106,23 @@ class EventsTest(testtools.TestCase):
                          self.hint('host'))
 
     def test_no_port_opens_before_its_chains_are_back(self):
+        vif = {'port_id': UUID, 'switch': 'vale0', 'port': 'p0', 'segment': 1,
+               'link': 'up'}
+        self.client.call.return_value = {
+            'guests': [{'uuid': UUID, 'vifs': [vif], 'state': 'starting'}],
+            'ports': [{'port_id': UUID, 'closed': True}]}
+        self.neutron.active_ports.return_value = set()
+        self.neutron.policies.side_effect = lambda asked: (
+            {port: ([], {}, {}) for port in asked}, {})
         self.chains.restore.side_effect = ports.NeutronUnavailable('away')
         self.assertRaises(ports.NeutronUnavailable, self.calls['policies'])
-        self.client.call.assert_not_called()
+        self.assertEqual(['list', 'port-guard', 'port-limit'],
+                         [call.args[0] for call in self.client.call.mock_calls
+                          if call.args])
+        self.chains.restore.side_effect = None
+        for held, pause_s in ((set(), None), ({('vale0', 'p0')}, 1)):
+            self.chains.restore.return_value = held
+            self.assertEqual(pause_s, self.calls['policies']())
 
     def test_a_guest_asks_for_no_chains(self):
         for event in ('state', 'died'):

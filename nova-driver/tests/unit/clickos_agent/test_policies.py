@@ -49,11 +49,17 @@ class PoliciesTest(test_ports.TestCase):
     def setUp(self):
         super().setUp()
         first, second = self.cosmosd.guests[test_ports.GUEST]['vifs']
-        first.update(switch='vale0', port='p0', filtered=True)
-        second.update(switch='vale0', port='p1')
+        first.update(switch='vale0', port='p0', filtered=True, segment=7)
+        second.update(switch='vale0', port='p1', segment=8)
+        self.held = set()
         self.neutron = ports.Neutron(self.transport, 'compute1', 60)
         self.policies = policies.Policies(
-            cosmos_client.CosmosClient(self.cosmosd.path, 60), self.neutron)
+            cosmos_client.CosmosClient(self.cosmosd.path, 60), self.neutron,
+            self.restore)
+
+    def restore(self):
+        self.cosmosd.requests.append(('restore', {}))
+        return self.held
 
     def look(self, plugin, wanted='port-filter'):
         """Return the arguments of the verb that a look calls."""
@@ -108,12 +114,68 @@ class PoliciesTest(test_ports.TestCase):
         self.look(plugin)
         self.assertEqual(set(), self.policies.refused())
 
-    def test_the_rules_come_last(self):
+    def test_chains_come_between_addresses_and_rules(self):
         plugin = Plugin()
-        plugin.rules = {test_ports.PORT: RULES}
+        plugin.rules = {test_ports.PORT: RULES, test_ports.OTHER: None}
         self.look(plugin)
-        self.assertEqual(['port-guard', 'port-limit', 'port-filter'],
-                         [verb for verb, _ in self.cosmosd.requests[-3:]])
+        # The switch judges a chain by the addresses of its ports.
+        self.assertEqual(['port-guard', 'port-limit'] * 2
+                         + ['restore'] + ['port-filter'] * 2,
+                         [verb for verb, _ in self.cosmosd.requests[-7:]])
+
+    def closed_plugin(self):
+        """Return Neutron's half with two ports that have no rules yet."""
+        for vif in self.cosmosd.guests[test_ports.GUEST]['vifs']:
+            vif.update(filtered=True, mac='fa:16:3e:00:00:01')
+        self.cosmosd.closed_looks = 99
+        plugin = Plugin()
+        plugin.rules = {test_ports.PORT: RULES, test_ports.OTHER: RULES}
+        return plugin
+
+    def test_ports_of_a_lost_chain_stay_closed(self):
+        plugin = self.closed_plugin()
+        for held, opened in ((('vale0', 'p0'), 'p1'), (('vale0', 7), 'p1'),
+                             (('vale0', 8), 'p0')):
+            self.held = {held}
+            self.cosmosd.requests.clear()
+            self.assertEqual([opened], [args['port']
+                                        for args in self.look(plugin)])
+        pauses = [self.policies.run_once()
+                  for _look in range(policies._SOON_LOOKS)]
+        self.assertEqual({policies._SOON_S, None}, set(pauses))
+        self.assertIsNone(pauses[-1])
+        # Ports that forward anyway get the rules that they should have.
+        self.cosmosd.closed_looks = 0
+        self.cosmosd.requests.clear()
+        self.assertEqual(['p0', 'p1'], [args['port']
+                                        for args in self.look(plugin)])
+        self.held = set()
+        self.assertIsNone(self.policies.run_once())
+
+    def test_a_port_without_its_addresses_stays_closed(self):
+        plugin = Plugin()
+        plugin.rules = {test_ports.PORT: RULES, test_ports.OTHER: None}
+        self.refuse('port-guard', 'p0')
+        self.assertEqual(['p1'], [args['port'] for args in self.look(plugin)])
+
+    def test_a_switch_that_starts_again_meanwhile_gets_its_chains_first(self):
+        plugin = self.closed_plugin()
+        self.refuse('port-filter', 'p0')
+        looks = [set(), {('vale0', 8)}]
+        self.policies._restore = lambda: looks.pop(0)
+        self.assertEqual([], self.look(plugin))
+        looks = [set(), set()]
+        self.assertEqual(['p1'], [args['port'] for args in self.look(plugin)])
+
+    def refuse(self, refused, port):
+        """Let cosmosd refuse a verb for a port."""
+        call = self.policies._client.call
+
+        def calling(verb, **args):
+            if (verb, args.get('port')) == (refused, port):
+                raise cosmos_client.CosmosError('switch', 'no')
+            return call(verb, **args)
+        self.policies._client.call = calling
 
     def test_without_neutron_filters_stay(self):
         self.server.stop()
