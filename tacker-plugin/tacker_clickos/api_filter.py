@@ -35,6 +35,7 @@ from tacker_clickos import metadata
 from tacker_clickos import owned
 from tacker_clickos.package import archive
 from tacker_clickos.package import bounded_review
+from tacker_clickos.package import fair_queue
 from tacker_clickos import package_change
 from tacker_clickos import policy
 from tacker_clickos import request_body
@@ -49,6 +50,10 @@ _JSON = 'application/json'
 #: Seconds in which a body has to come. Tacker's server waits for a client
 #: without end, and the project's place in the queue would wait with it.
 _TAKE_S = 300
+#: Bytes of the bodies of a project, and of all, while they are judged. Python
+#: needs up to eight times as many for what it reads in them.
+OF_PROJECT, OF_ALL = 8 << 20, 64 << 20
+_bodies = fair_queue.Room(OF_PROJECT, OF_ALL)
 _RETRY = re.compile(r'/vnf_lcm_op_occs/([0-9a-fA-F-]+)/retry')
 _LISTS = {('packages', '/vnf_packages'),
           *(('lifecycle', path) for path in (
@@ -138,12 +143,14 @@ def _take_query(api, request):
 def _judge_ids(api, request):
     """Refuse an object of another project, and what a caller may not do.
 
-    Without a context Tacker does.
+    Without a context Tacker does. A retry has no body.
     """
     context = request.environ.get('tacker.context')
     if context is not None:
         owned.require_path(context, request.path_info)
         policy.require(context, api, request.method, request.path_info)
+        if (api, request.method) == ('lifecycle', 'POST'):
+            early.require_few(context, request.path_info)
 
 
 def _judge(api, request):
@@ -213,9 +220,8 @@ def _judge_json(api, request):
             owned.require_vims(context, body)
             if request.method == 'POST':
                 vnfd_ids.take(context, body)
-                early.judge(context, request.path_info, body)
-            if request.method == 'PATCH':
-                early.judge_update(context, request.path_info, body)
+            with _room(context, len(raw)):
+                _judge_early(context, request, body)
         if (api, request.method) == ('lifecycle', 'PATCH'):
             metadata.make_storable(body)
         raw = json.dumps(body).encode()
@@ -223,6 +229,24 @@ def _judge_json(api, request):
     # Tacker takes any type as JSON, but its router would parse a form first,
     # and take another method from it.
     request.content_type = _JSON
+
+
+@contextlib.contextmanager
+def _room(context, size):
+    """Keep room for a body while it may wait for its judgment."""
+    with contextlib.ExitStack() as taken:
+        try:
+            taken.enter_context(_bodies.taken(context.project_id, size))
+        except fair_queue.Full as full:
+            raise full.refusal('requests that are judged')
+        yield
+
+
+def _judge_early(context, request, body):
+    if request.method == 'POST':
+        early.judge(context, request.path_info, body)
+    if request.method == 'PATCH':
+        early.judge_update(context, request.path_info, body)
 
 
 def _judge_package(request):

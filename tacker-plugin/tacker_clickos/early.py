@@ -38,6 +38,8 @@ _INSTANTIATED = fields.VnfInstanceState.INSTANTIATED
 #: Operations of a project that wait for a conductor or run.
 MAX_OPEN = 128
 _OPERATION = re.compile(r'/vnf_instances/([^/]+)/(\w+)/?\Z')
+#: A failed operation begins again.
+_AGAIN = re.compile(r'/vnf_lcm_op_occs/[^/]+/(retry|rollback)/?\Z')
 
 
 def judge_update(context, path, body):
@@ -63,6 +65,8 @@ def judge_update(context, path, body):
         _ask(context, vnf_instance, 'update', info.flavour_id, {
             'guests': judgement.of(info), 'wanted': sent,
             'in_force': state.in_force(vnf_instance)})
+        # Another change has begun while this one waited for its turn.
+        _require_idle(vnf_id)
 
 
 def judge(context, path, body):
@@ -74,8 +78,6 @@ def judge(context, path, body):
     :raises: ClickOSError with the status of the answer
     """
     found = _OPERATION.match(path)
-    if found:
-        _require_few(context.project_id)
     judged = found and _JUDGES.get(found[2])
     if judged:
         vnf_instance = _vnf(context, found[1])
@@ -83,6 +85,8 @@ def judge(context, path, body):
             return
         if vnfds.is_ours(vnf_instance.id):
             judged(context, vnf_instance, body)
+            # Others have begun while it waited for its turn.
+            require_few(context, path)
         else:
             stock.judge(vnf_instance.id, found[2], body)
 
@@ -107,9 +111,15 @@ def _require_idle(vnf_id):
         state=operation_state)
 
 
-def _require_few(project_id):
-    """Refuse an operation of a project with too many that are not over."""
-    count = rows.open_operations(project_id)
+def require_few(context, path):
+    """Refuse an operation of a project with too many that are not over.
+
+    :param path: of a POST
+    :raises: TooManyRequests
+    """
+    if not (_OPERATION.match(path) or _AGAIN.match(path)):
+        return
+    count = rows.open_operations(context.project_id)
     if count >= MAX_OPEN:
         raise exception.TooManyRequests(
             reason='operations of VNFs: %d of this project are in progress, '

@@ -25,7 +25,7 @@ from tacker_clickos.vnfd import values as vnfd_values
 LIMITS = bounded.Limits(cpu_s=2, memory_bytes=1 << 30, wall_s=30)
 PLACES = 2
 #: Requests of one project, and of all, that wait or are judged: scripts begin
-#: operations of many VNFs together. Each keeps 2 MB in memory at most.
+#: operations of many VNFs together. api_filter.py bounds their bytes.
 OF_PROJECT, OF_ALL = 32, 128
 _FUNCTION = 'tacker_clickos.judgement:answer'
 
@@ -66,9 +66,7 @@ def require(project_id, question):
                 reason, found = bounded.call(_FUNCTION, file, LIMITS)
                 found = found and _with_groups(found, project_id)
         except fair_queue.Full as full:
-            raise (exception.TooManyRequests if full.of_owner
-                   else exception.Busy)(reason='requests whose values are '
-                                        'judged: %s; try again' % full)
+            raise full.refusal('requests whose values are judged')
         except bounded.Exceeded as exceeded:
             reason = 'the values: judging them %s' % exceeded
     if reason is not None:

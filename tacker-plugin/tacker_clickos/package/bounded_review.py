@@ -36,9 +36,7 @@ def upload(project_id):
         try:
             place = entered.enter_context(_queue.entry(project_id))
         except fair_queue.Full as full:
-            raise (exception.TooManyRequests if full.of_owner
-                   else exception.Busy)(reason='uploads of packages: %s; try '
-                                        'again' % full)
+            raise full.refusal('uploads of packages')
         yield place
 
 

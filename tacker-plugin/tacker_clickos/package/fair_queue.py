@@ -5,6 +5,11 @@ import collections
 import contextlib
 import threading
 
+from tacker_clickos import exception
+
+#: The part of all entries that only owners without one get.
+_KEPT = 4
+
 
 class Full(Exception):
     """There is no room for one more.
@@ -16,13 +21,22 @@ class Full(Exception):
         super().__init__(reason)
         self.of_owner = of_owner
 
+    def refusal(self, what):
+        """Return what the API says about it.
+
+        :param what: of which there are too many
+        """
+        kind = exception.TooManyRequests if self.of_owner else exception.Busy
+        return kind(reason='%s: %s; try again' % (what, self))
+
 
 class FairQueue:
     """Gives places to owners in turn.
 
     An owner has one place at a time. While another owner waits, it gets its
     next place after that one. So an owner waits for at most one turn of each
-    other owner.
+    other owner. Of the last quarter of all entries an owner gets its first
+    one only, so a few owners do not keep out the others.
 
     :param places: that are given at the same time
     :param of_owner: entries of one owner that wait or have a place
@@ -57,9 +71,15 @@ class FairQueue:
         if self._entries[owner] >= self._of_owner:
             raise Full('%d wait already, the limit for a project is %d'
                        % (self._entries[owner], self._of_owner), True)
-        if self._entries.total() >= self._of_all:
+        free = self._of_all - self._entries.total()
+        if free <= 0:
             raise Full('%d of all projects wait already, the limit is %d'
                        % (self._entries.total(), self._of_all), False)
+        if self._entries[owner] and free <= self._of_all // _KEPT:
+            raise Full('%d of all projects wait already, and the last %d '
+                       'places are for projects without one'
+                       % (self._entries.total(), self._of_all // _KEPT),
+                       False)
         self._entries[owner] += 1
 
     @contextlib.contextmanager
@@ -93,3 +113,45 @@ class FairQueue:
         if line:
             self._waiting[owner] = line
         self._changed.notify_all()
+
+
+class Room:
+    """Bytes of owners' requests, while these wait.
+
+    Of the last quarter an owner gets those of its first request only.
+
+    :param of_owner: bytes of one owner
+    :param of_all: bytes of all owners
+    """
+
+    def __init__(self, of_owner, of_all):
+        self._of_owner = of_owner
+        self._of_all = of_all
+        self._lock = threading.Lock()
+        self._held = collections.Counter()
+
+    @contextlib.contextmanager
+    def taken(self, owner, size):
+        """Keep bytes for an owner.
+
+        :raises: Full
+        """
+        with self._lock:
+            self._take(owner, size)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held[owner] -= size
+                self._held += collections.Counter()    # without zeros
+
+    def _take(self, owner, size):
+        held, total = self._held[owner], self._held.total()
+        if held + size > self._of_owner:
+            raise Full('%d bytes wait already, the limit for a project is %d'
+                       % (held, self._of_owner), True)
+        kept = self._of_all // _KEPT if held else 0
+        if total + size > self._of_all - kept:
+            raise Full('%d bytes of all projects wait already, the limit is '
+                       '%d' % (total, self._of_all - kept), False)
+        self._held[owner] += size

@@ -235,6 +235,32 @@ class FairQueueTest(test_package.PackageTestCase):
         second.join()
         self.assertTrue(done.is_set())
 
+    def test_few_owners_do_not_keep_out_others(self):
+        for places, of_owner, of_all in ((2, 32, 128), (2, 4, 64)):
+            queue, owners = fair_queue.FairQueue(places, of_owner, of_all), 0
+            with contextlib.ExitStack() as held:
+                with self.assertRaises(fair_queue.Full) as full:
+                    while True:
+                        entered = self._enter_all(queue, held, str(owners))
+                        owners += bool(entered)
+                self.assertFalse(full.exception.of_owner)
+                self.assertEqual(of_all, queue._entries.total())
+                # Three quarters as they like, then each has one.
+                self.assertEqual(of_all * 3 // 4 // of_owner + of_all // 4,
+                                 owners)
+            self.assertEqual({}, dict(queue._entries))
+
+    @staticmethod
+    def _enter_all(queue, held, owner):
+        """Enter as often as an owner may; return how often."""
+        held.enter_context(queue.entry(owner))
+        count = 1
+        with contextlib.suppress(fair_queue.Full):
+            while True:
+                held.enter_context(queue.entry(owner))
+                count += 1
+        return count
+
     def test_one_that_gives_up_stops_nobody(self):
         queue = fair_queue.FairQueue(1, 9, 99)
         with queue.entry('a') as place, place:
@@ -246,3 +272,19 @@ class FairQueueTest(test_package.PackageTestCase):
         self._take(queue, 'c', got)
         self.assertEqual(['c'], got)
         self.assertEqual(({}, set()), (dict(queue._entries), queue._busy))
+
+    def test_bytes_of_few_owners_leave_room_for_others(self):
+        room = fair_queue.Room(8, 16)
+        with contextlib.ExitStack() as held:
+            for owner, size, of_owner in (
+                    ('a', 9, True), ('a', 4, None), ('a', 4, None),
+                    ('a', 1, True), ('b', 3, None), ('b', 2, False),
+                    ('b', 1, None), ('c', 5, False), ('c', 4, None),
+                    ('d', 1, False)):
+                if of_owner is None:
+                    held.enter_context(room.taken(owner, size))
+                    continue
+                with self.assertRaises(fair_queue.Full) as full:
+                    held.enter_context(room.taken(owner, size))
+                self.assertEqual(of_owner, full.exception.of_owner)
+        self.assertEqual({}, dict(room._held))

@@ -216,10 +216,32 @@ class InstantiateTest(EarlyTestCase):
         self.assertPasses(_VNF + '/instantiate', self.body(
             rules=['allow icmp']))
 
+    def test_the_bytes_of_bodies_that_wait_are_bounded(self):
+        request = _VNF + '/instantiate', self.body(rules=['allow icmp'])
+        self.patch(judgement, 'require', side_effect=lambda *_: seen.append(
+            dict(api_filter._bodies._held)))
+        seen = []
+        with api_filter._bodies.taken(self.context.project_id,
+                                      api_filter.OF_PROJECT):
+            self.assertRefused(429, 'bytes wait already', *request)
+        self.assertPasses(*request)
+        self.assertEqual([{self.context.project_id: len(json.dumps(
+            request[1]))}], seen)
+        self.assertEqual({}, dict(api_filter._bodies._held))
+
     def test_no_connection_to_the_database_waits(self):
         asked = self.assertReleasedBefore(judgement, 'require')
         self.assertPasses(_VNF + '/instantiate', self.body())
         asked.assert_called_once()
+
+    def test_operations_that_begin_while_it_waits_count(self):
+        count = self.patch(rows, 'open_operations', return_value=0)
+
+        def others_begin(*_arguments):
+            count.return_value = early.MAX_OPEN
+        self.patch(judgement, 'require', side_effect=others_begin)
+        self.assertRefused(429, 'of this project are in progress',
+                           _VNF + '/instantiate', self.body())
 
 
 class UpdateTest(EarlyTestCase):
@@ -239,6 +261,13 @@ class UpdateTest(EarlyTestCase):
                 {'metadata': {'clickos_properties': sent}}, 'PATCH')
         self.assertRefused(400, 'is not JSON', _VNF, {'metadata': {
             'clickos_properties': '{'}}, 'PATCH')
+
+    def test_an_operation_that_begins_while_it_waits_is_waited_for(self):
+        self.patch(judgement, 'require', side_effect=lambda *_: (
+            self.make_operation('HEAL', 'PROCESSING', 0)))
+        code, body = self.send_rules(['deny all'])
+        self.assertEqual((409, []), (code, self.reached))
+        self.assertIn('operation HEAL', body['detail'])
 
     def test_guests_of_another_package_are_the_drivers(self):
         path = self.package / 'Definitions' / 'firewall.yaml'

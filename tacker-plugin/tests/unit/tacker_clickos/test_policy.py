@@ -56,11 +56,14 @@ class PolicyTest(base.TestCase):
 
     def test_a_reader_causes_no_work(self):
         self.patch(early, 'judge', side_effect=self.fail)
+        counted = self.patch(early, 'require_few')
         self.patch(owned, 'require_vims', side_effect=self.fail)
         self.patch(vnfds, 'release', side_effect=self.fail)
         for api, method, path, _action in writes():
             with self.subTest(path):
+                counted.reset_mock()
                 self.assertEqual(403, self.send(api, method, path, 'reader'))
+                counted.assert_not_called()
                 # The body is judged: it is neither JSON nor a package.
                 self.assertEqual(400, self.send(api, method, path,
                                                 'member', 'reader'))

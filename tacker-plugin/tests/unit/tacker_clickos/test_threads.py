@@ -27,6 +27,7 @@ _THREADS = 8
 _SOON_S = 30
 _EARLIER, _LATER = datetime.datetime(2020, 1, 1), datetime.datetime(2999, 1, 1)
 _VNF = '/vnf_instances/' + base.VNF_ID
+_OPERATION = f'/vnf_lcm_op_occs/{base.VNF_ID}/'
 
 
 class SharesTest(base.TestCase):
@@ -274,6 +275,12 @@ class FilterTest(test_early.EarlyTestCase):
         self.assertRefused(429, '128 of this project are in progress, the '
                            'limit is 128', _VNF + '/heal', {})
         count.assert_called_once_with('t')
+        # A failed one that begins again has no body.
+        for word in ('retry', 'rollback'):
+            self.assertRefused(429, 'the limit is 128', _OPERATION + word)
+        for word in ('fail', 'cancel'):
+            self.send(_OPERATION + word)
+        self.assertEqual(2, len(self.reached))
 
     def test_what_is_over_does_not_count(self):
         self.make_operation('HEAL', 'STARTING', 5)
