@@ -97,10 +97,16 @@ def wait(done, timeout_s, what, pause_s=0.2):
 
 
 def ensure_zones(admin, hosts):
-    """Put each host into its availability zone."""
+    """Put each host into its availability zone.
+
+    Nova refuses a host that is in another one, as a killed test leaves it.
+    """
     known = {aggregate.name: aggregate
              for aggregate in admin.compute.aggregates()}
     for host in hosts:
+        for other in known.values():
+            if other.name != host.zone and host.name in (other.hosts or ()):
+                admin.compute.remove_host_from_aggregate(other, host.name)
         if host.zone not in known:
             known[host.zone] = admin.compute.create_aggregate(
                 name=host.zone, availability_zone=host.zone)

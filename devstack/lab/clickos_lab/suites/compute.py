@@ -3,10 +3,11 @@
 
 ``python -m clickos_lab.suites.compute [--xen] [ARGUMENT ...]`` starts the
 services and runs all; on a Xen host those of Nova, with one worker. Arguments
-replace the selection of tests. With ``--ours REGEX`` it runs tests of our
-plugin on process hosts.
+of ``tempest run`` replace the selection of tests. With ``--ours REGEX`` it
+runs tests of our plugin on process hosts.
 """
 
+import argparse
 import contextlib
 import os
 import sys
@@ -36,24 +37,41 @@ _SMOKE = r'^tempest\.api\.compute\b.*\[.*\bsmoke\b'
 #: Tests that skip themselves: a guest has no disk, and no shell.
 _SKIPPED = r'BootFromVolume|UnderV243'
 _NAME = 'tempest-compute'
+_IMAGES = ('image', 'image_alt')
+_INTERFACE = 'network:router_interface'
 #: Servers of these tests have no user_data: the image has a configuration.
 _CONFIG = 'Idle -> Discard;'
 _CIDRS = {'public': '172.24.5.0/24', 'shared': '10.101.0.0/16'}
 
 
-def main():
+def main(arguments):
     """Start the services, run the tests, stop the services."""
-    state, arguments = paths.State(), sys.argv[1:]
-    if arguments[:1] == ['--xen']:
+    chosen, others = _parser().parse_known_args(arguments)
+    if chosen.ours is not None:
+        others = ['--regex', chosen.ours, *others]
+    tempest_run.require_known(others)
+    state = paths.State()
+    if chosen.xen:
         return on_lab.run(
             _lab.Lab(state, (hosts.SECOND, hosts.XEN)),
-            lambda: run(state, arguments[1:] or _ON_XEN, 'XEN'),
+            lambda: run(state, others or _ON_XEN, 'XEN'),
             lambda: prepare.xen(state))
-    work, arguments = run, arguments or _ALL
-    if arguments[0] == '--ours':
-        work, arguments = tempest_run.run, ['--regex', *arguments[1:]]
+    work = run if chosen.ours is None else tempest_run.run
     return on_lab.run(_lab.Lab(state, (hosts.SECOND,)),
-                      lambda: work(state, arguments))
+                      lambda: work(state, others or _ALL))
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog='clickos_lab.suites.compute', allow_abbrev=False,
+        description=__doc__.partition('\n')[0],
+        epilog='Further arguments are those of tempest run.')
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument('--xen', action='store_true',
+                      help='run those of Nova, on a Xen host')
+    kind.add_argument('--ours', metavar='REGEX',
+                      help='run tests of our plugin, on process hosts')
+    return parser
 
 
 def run(state, arguments, kind='PROCESS'):
@@ -99,7 +117,12 @@ def _one_zone(admin):
 
 @contextlib.contextmanager
 def _resources(state, admin, kind):
-    """Make images, a second flavor and a public network for the tests."""
+    """Make images, a second flavor and a public network for the tests.
+
+    An earlier run that was killed, or whose tests left ports, has left its
+    own: their names are taken.
+    """
+    _forget(admin)
     made = contextlib.ExitStack()
     with made:
         yield {**_images(state, admin, kind, made), **_flavors(admin, made),
@@ -108,12 +131,48 @@ def _resources(state, admin, kind):
                    each.alias for each in admin.network.extensions())}
 
 
+def _forget(admin):
+    """Remove what an earlier run has left."""
+    for name in map(_image_name, _IMAGES):
+        for each in admin.image.images(name=name):
+            admin.image.delete_image(each)
+    flavor = admin.compute.find_flavor(_NAME)
+    if flavor:
+        admin.compute.delete_flavor(flavor)
+    for kind in _CIDRS:
+        for each in admin.network.networks(name=f'{_NAME}-{kind}'):
+            _delete_network(admin.network, each)
+
+
+def _delete_network(network, found):
+    """Delete a network with what tests left there."""
+    for address in network.ips(floating_network_id=found.id):
+        network.delete_ip(address)
+    for port in network.ports(network_id=found.id):
+        owner = port.device_owner or ''
+        if owner.startswith('network:router'):
+            _delete_router(network, port.device_id)
+        elif not owner.startswith('network:'):    # Neutron's own go with it
+            network.delete_port(port)
+    network.delete_network(found)
+
+
+def _delete_router(network, router_id):
+    for port in network.ports(device_id=router_id, device_owner=_INTERFACE):
+        network.remove_interface_from_router(router_id, port_id=port.id)
+    network.delete_router(router_id)
+
+
+def _image_name(key):
+    return f'{_NAME}-{key}'
+
+
 def _images(state, admin, kind, made):
     found = {}
     file = _guest.folder(state) / _guest.CLICKOS if kind == 'XEN' \
         else state.binary('clickos-process')
-    for key in ('image', 'image_alt'):
-        each = image.upload(admin, f'{_NAME}-{key}', file, kind,
+    for key in _IMAGES:
+        each = image.upload(admin, _image_name(key), file, kind,
                             clickos_config=_CONFIG)
         made.callback(admin.image.delete_image, each)
         found[key] = each.id
@@ -148,7 +207,7 @@ def _networks(network, made):
 
 def _network(network, made, kind, **wanted):
     found = network.create_network(name=f'{_NAME}-{kind}', **wanted)
-    made.callback(network.delete_network, found)
+    made.callback(_delete_network, network, found)
     network.create_subnet(network_id=found.id, ip_version=4,
                           cidr=_CIDRS[kind], is_dhcp_enabled=False)
     return network.get_network(found.id)
@@ -156,4 +215,4 @@ def _network(network, made, kind, **wanted):
 
 if __name__ == '__main__':
     os.umask(0o077)
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -68,6 +68,7 @@ class _Place:
         shutil.rmtree(self.inner, ignore_errors=True)
         for name in ('log', 'target'):
             (self.inner / name).mkdir(parents=True)
+        (self.inner / paths.MARK).touch()
         shell.output(['cp', '-a', self._state.target / 'release',
                       self.inner / 'target'], timeout_s=600)
 

@@ -20,6 +20,7 @@ _TESTS = r'^clickos_tempest_plugin\..*\.BesideHeatTest\.'
 
 def main():
     """Start the services, run the tests, stop the services."""
+    tempest_run.require_known(sys.argv[1:])
     state = paths.State()
     return on_lab.run(_lab.Lab(state, has_heat=True), lambda: _run(state),
                       lambda: heat.install(state))

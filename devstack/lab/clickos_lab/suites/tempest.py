@@ -92,6 +92,7 @@ def main(arguments):
     state = paths.State()
     if arguments == ['--gate']:
         return on_lab.run(_lab.Lab(state), lambda: quick(state))
+    tempest_run.require_known(arguments)
     lab = _lab.Lab(state, (hosts.SECOND, hosts.XEN))
     return on_lab.run(lab, lambda: _work(state, arguments),
                       lambda: prepare_everything(state))

@@ -54,6 +54,17 @@ def run(state, arguments, configure=None, workers=WORKERS):
         **where)
 
 
+def require_known(arguments):
+    """Refuse arguments that ``tempest run`` does not know.
+
+    To be called before a lab starts: the program would say so minutes later.
+    :raises SystemExit: with the status 2, after a message
+    """
+    from tempest.cmd import run as command   # needs the virtual environment
+    command.TempestRun(None, None).get_parser('tempest run').parse_args(
+        arguments)
+
+
 def of(name):
     """Return an expression for a test, or for those of a class.
 

@@ -35,6 +35,11 @@ RESTORED = 'host-first'
 
 def main(names):
     """Upgrade in each order; return the exit status."""
+    unknown = set(names) - set(ORDERS)
+    if unknown:
+        print(f'error: {", ".join(sorted(unknown))}: no such order; there '
+              f'are {", ".join(ORDERS)}')
+        return 2
     state = paths.State()
     try:
         prepare.everything(state)
@@ -54,7 +59,7 @@ def main(names):
 
 
 def upgrade(lab, order):
-    """Upgrade a lab of the previous release; return how many faults."""
+    """Upgrade a lab of the previous release; return the exit status."""
     lab.down()
     say.say(f'{lab.older.version}, {order}')
     lab.start_older()
@@ -77,7 +82,7 @@ def upgrade(lab, order):
     for fault in found.faults:
         print(f'  {fault}')
     say.say(f'{order}: {len(found.faults)} faults')
-    return len(found.faults)
+    return int(bool(found.faults))
 
 
 def restore(lab, found):

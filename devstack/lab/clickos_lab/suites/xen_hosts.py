@@ -21,6 +21,7 @@ _TESTS = r'^clickos_tempest_plugin\..*\.' \
 
 def main():
     """Start the services, run the tests, stop the services."""
+    tempest_run.require_known(sys.argv[1:])
     state = paths.State()
     return on_lab.run(_lab.Lab(state, hosts.XENS), lambda: _run(state),
                       lambda: prepare.xen(state))

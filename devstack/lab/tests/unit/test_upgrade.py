@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The upgrade of a lab, as far as it needs no lab."""
 
+import contextlib
+import io
 import os
 from unittest import mock
 
@@ -9,6 +11,7 @@ from clickos_client import release
 from clickos_lab.config import options
 from clickos_lab import errors
 from clickos_lab import shell
+from clickos_lab.suites import upgrade
 from clickos_lab.upgrade import older
 from clickos_lab.upgrade import place
 from clickos_lab.upgrade import traffic
@@ -24,6 +27,14 @@ class UpgradeTest(base.TestCase):
         lost, silent_s = traffic.judge([1, 2, 5, 6, 8], 2)
         self.assertEqual(3, lost)
         self.assertAlmostEqual(2 * traffic.INTERVAL_S, silent_s)
+
+    def test_an_unknown_order_is_refused_before_anything_is_built(self):
+        with mock.patch.object(upgrade.prepare, 'everything',
+                               side_effect=AssertionError('builds')), \
+                contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(2, upgrade.main(['host-first', 'bogus']))
+        self.assertEqual('error: bogus: no such order; there are '
+                         'controllers-first, host-first\n', out.getvalue())
 
     def test_a_commit_that_is_missing_is_named(self):
         with mock.patch.dict(os.environ, {older.VARIABLE: '0.0.1:0000000'}):
