@@ -23,7 +23,7 @@ MAX_SUBJECT = 72
 #: Commits after this one follow the rule for subjects.
 SUBJECTS_SINCE = '594cc5c'
 #: Lines changed after this commit have no calques.
-SINCE = '8a7e8cd32b8e0b506de5c816edbdfc1c898e7796'
+SINCE = '73f6f893477740cd96be175e9ca553c3c5130903'
 
 #: {pattern: what a native engineer writes}
 CALQUES = {re.compile(rf'\b(?:{pattern})\b', re.IGNORECASE): better
