@@ -179,7 +179,7 @@ impl<'a> Context<'a> {
         pulled
     }
 
-    /// True if a pull at an input would be without result, because a store right before it told so and got nothing since.
+    /// True if a pull at an input would be without result, because the element before it told so and got nothing since.
     #[inline]
     pub fn is_known_empty(&self, port: usize) -> bool {
         let edge = self.engine.slots[self.me].inputs.get(port).copied();

@@ -81,6 +81,11 @@ pub trait Element: AsAny {
         false
     }
 
+    /// True if a pull gives nothing while the element is not readable, as of a store: others then spare the pull.
+    fn tells_when_empty(&self) -> bool {
+        self.storage().is_some()
+    }
+
     /// The storage of an element whose purpose is to store packets.
     fn storage(&self) -> Option<&dyn Storage> {
         None

@@ -296,11 +296,11 @@ impl Engine {
         }
     }
 
-    /// True if an element is a store that told that it is empty, and got nothing since.
+    /// True if an element told that it is empty, and got nothing since.
     #[inline]
     fn is_known_empty(&self, element: usize) -> bool {
         let slot = &self.slots[element];
-        !slot.readable && slot.element.as_ref().is_some_and(|e| e.storage().is_some())
+        !slot.readable && slot.element.as_ref().is_some_and(|e| e.tells_when_empty())
     }
 
     /// How many elements are running, one in another.

@@ -35,6 +35,10 @@ impl Element for Idle {
         true
     }
 
+    fn tells_when_empty(&self) -> bool {
+        true
+    }
+
     /// Never readable, always writable: an element that pulls from it sleeps forever.
     fn signal(&self) -> Signal {
         Signal::Own
