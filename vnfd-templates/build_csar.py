@@ -152,6 +152,24 @@ def _image_name(text):
     return text
 
 
+def _vnfd_id(text):
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError('%r: expected a UUID' % text)
+
+
+def _template(name):
+    """Return the folder of a template, of the path or of this folder."""
+    for folder in (pathlib.Path(name), HERE / name):
+        if folder.is_dir():
+            return folder.resolve()
+    raise argparse.ArgumentTypeError(
+        '%r: no such folder, and no template of %s: %s' % (
+            name, HERE.name, ', '.join(sorted(
+                found.parent.name for found in HERE.glob('*/Definitions')))))
+
+
 def _checker():
     """Return the program click-check of the path, unless it is too old."""
     program = shutil.which('click-check')
@@ -164,11 +182,12 @@ def _checker():
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('template', type=pathlib.Path,
+    parser.add_argument('template', type=_template,
                         help='a folder of vnfd-templates, such as firewall')
     parser.add_argument('output', type=pathlib.Path, help='the CSAR file')
     ids = parser.add_mutually_exclusive_group()
-    ids.add_argument('--vnfd-id', help='a UUID for the VNFD')
+    ids.add_argument('--vnfd-id', type=_vnfd_id,
+                     help='a UUID for the VNFD')
     ids.add_argument('--fresh-id', action='store_true',
                      help='make a new UUID for the VNFD')
     parser.add_argument('--image', type=_image_name,
@@ -177,12 +196,13 @@ def main(arguments=None):
                         help='names the groups of elements (the default is '
                         'that of the path, if it is there and knows groups)')
     options = parser.parse_args(arguments)
-    template = options.template
-    if not template.is_dir():
-        template = HERE / options.template
     vnfd_id = str(uuid.uuid4()) if options.fresh_id else options.vnfd_id
-    write(options.output, collect(template.resolve(), vnfd_id, options.image,
-                                  options.click_check or _checker()))
+    try:
+        write(options.output, collect(
+            options.template, vnfd_id, options.image,
+            options.click_check or _checker()))
+    except OSError as e:
+        raise SystemExit('%s: %s' % (e.filename or options.output, e.strerror))
     return 0
 
 

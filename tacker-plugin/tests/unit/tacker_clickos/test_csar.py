@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package builder, and what Tacker's own reader says of its packages."""
 
+import io
 import logging
 import os
 import pathlib
@@ -75,6 +76,23 @@ class CsarTest(base.TestCase):
                          vdu['properties']['sw_image_data']['name'])
         with self.assertRaises(SystemExit):
             self.build('--image', 'x\ninputs: {}')
+
+    def test_wrong_arguments_are_named(self):
+        def refusal(*arguments):
+            with mock.patch('sys.stderr', io.StringIO()) as text, \
+                    self.assertRaises(SystemExit) as end:
+                build_csar.main([str(a) for a in arguments])
+            return f'{text.getvalue()}{end.exception.code}'
+        csar = self.work / 'x.csar'
+        self.assertRegex(refusal('nat-of-mine', csar),
+                         "'nat-of-mine': no such folder.*, firewall, ")
+        self.assertIn("'7': expected a UUID",
+                      refusal('nat', csar, '--vnfd-id', '7'))
+        self.assertEqual('/nowhere/click-check: No such file or directory',
+                         refusal('nat', csar, '--click-check',
+                                 '/nowhere/click-check'))
+        self.assertEqual(f'{self.work}: Is a directory',
+                         refusal('nat', self.work))
 
     def test_it_names_the_groups_of_elements(self):
         checker = self.work / 'click-check'
@@ -161,5 +179,7 @@ class CsarTest(base.TestCase):
             self.onboard(path)
 
     def test_an_id_that_is_no_uuid(self):
-        with self.assertRaises(ValueError):
+        with self.assertRaises(SystemExit):
             self.build('--vnfd-id', 'x\n  evil: 1')
+        with self.assertRaises(ValueError):
+            build_csar.collect(base.TEMPLATES / 'firewall', 'x\n  evil: 1')
