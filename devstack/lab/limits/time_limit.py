@@ -28,6 +28,8 @@ VARIABLE = 'TEST_LIMIT_S'
 #: Limits of the set-up of a class, and until the whole process ends.
 _SET_UP = _LIMITS = 3
 _ARMED = '_clickos_time_limit'
+#: The messages of tests that run now, one within another, beyond their limits.
+_EXPIRED = []
 
 
 class TestTimeout(Exception):
@@ -52,6 +54,7 @@ def arm(default_s):
     suite = unittest.TestSuite
     unittest.TestCase.__call__ = _limited(
         unittest.TestCase.__call__, lambda test, *_: (test.id(), test))
+    unittest.TestCase.subTest = _ended(unittest.TestCase.subTest)
     suite._handleClassSetUp = _limited(
         suite._handleClassSetUp, lambda _, test, __: _of_class(
             'setUpClass', type(test)))
@@ -76,6 +79,19 @@ def _limited(function, subject_of):
     return run
 
 
+def _ended(sub_test):
+    """Return ``subTest`` that begins no further one beyond the limit.
+
+    It takes the exception of the one in which the limit was over.
+    """
+    @functools.wraps(sub_test)
+    def begin(*arguments, **more):
+        if _EXPIRED:
+            raise TestTimeout(_EXPIRED[-1])
+        return sub_test(*arguments, **more)
+    return begin
+
+
 def limit_s(subject):
     """Return the limit of a test, or of the set-up and end of a class."""
     default_s = getattr(unittest.TestCase, _ARMED)
@@ -96,9 +112,10 @@ def _limit(name, seconds):
     def expired(*_):
         message = f'{name}: not done after {seconds:g} s'
         print(f'time limit: {message}', file=sys.__stderr__, flush=True)
+        _EXPIRED.append(message)
         raise TestTimeout(message)
 
-    began_s = time.monotonic()
+    began_s, before = time.monotonic(), len(_EXPIRED)
     handler = signal.signal(signal.SIGALRM, expired)
     rest_s, interval_s = signal.setitimer(signal.ITIMER_REAL, seconds,
                                           seconds)
@@ -108,6 +125,7 @@ def _limit(name, seconds):
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        del _EXPIRED[before:]
         faulthandler.cancel_dump_traceback_later()
         signal.signal(signal.SIGALRM, handler)
         if rest_s:      # of a test that runs this one

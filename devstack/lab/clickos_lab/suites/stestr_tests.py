@@ -42,6 +42,8 @@ def follow(command, passes, **more):
     # A module that cannot be imported is counted and has a name, too.
     is_explained = counts == [len(failed)] and not any(
         _CRASHED.search(line) for line in lines)
+    # A test that fails with a part has two lines.
+    failed = list(dict.fromkeys(failed))
     return 0 if is_explained and again.judge(failed, passes) \
         else process.returncode
 

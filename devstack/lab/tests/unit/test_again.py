@@ -153,6 +153,18 @@ class StestrTest(base.TestCase):
         self.assertNotEqual(0, status, text)
         self.assertNotIn(again.MARK, text)
 
+    def test_one_that_fails_with_a_part_runs_again_once(self):
+        status, text = self.stestr(True, (
+            'mark = pathlib.Path(__file__).with_name("c")\n'
+            '        seen = mark.exists()\n'
+            '        mark.touch()\n'
+            '        with self.subTest():\n'
+            '            self.assertTrue(seen)\n'
+            '        self.assertTrue(seen)'))
+        self.assertEqual(0, status, text)
+        line = f'{again.MARK}tests.unit.test_a.ATest.test_c\n'
+        self.assertEqual(1, text.count(line), text)
+
     def test_a_worker_that_dies_hides_no_tests(self):
         for crash in ('__import__("os")._exit(0)',
                       'self.id = "hides the method"'):

@@ -65,6 +65,18 @@ class TearDownTest(unittest.TestCase):
         pass
 
 
+class PartsTest(unittest.TestCase):
+
+    def test_a_part_hangs(self):
+        for name in range(1000):
+            with self.subTest(name):
+                time.sleep(1000)
+
+    def test_b_parts_pass(self):
+        with self.subTest():
+            print('the next one ran')
+
+
 class StubbornTest(unittest.TestCase):
 
     def test_g_cannot_be_interrupted(self):
@@ -104,6 +116,12 @@ class TimeLimitTest(base.TestCase):
         for name in ('test_d_hangs', 'test_e_runs_another_one'):
             self.assertIn(f'TestTimeout: hanging.ToolsTest.{name}: ',
                           done.stdout)
+
+    def test_no_part_begins_beyond_the_limit(self):
+        done = self.run_tests('PartsTest')
+        self.assertIn('Ran 2 tests', done.stdout)
+        self.assertEqual(1, done.stdout.count('time limit: '), done.stdout)
+        self.assertIn('the next one ran', done.stdout)
 
     def test_the_set_up_of_a_class_is_limited(self):
         done = self.run_tests('SetUpTest')
