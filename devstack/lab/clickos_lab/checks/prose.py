@@ -112,6 +112,10 @@ def main(wanted):
     names = [n for n in checks.tracked() if not _EXEMPT.search(n)
              and (not wanted or n.startswith(tuple(wanted)))]
     if wanted:
+        for place in wanted:
+            if not any(n.startswith(place) for n in names):
+                raise SystemExit(f'{place}: no file that is checked, expected '
+                                 'the begin of a path in the repository')
         return checks.report([found for name in names
                               for found in calques(name)], len(names), 'files')
     changed = changed_lines(_git('diff', '-U0', '--no-ext-diff', SINCE))

@@ -94,6 +94,13 @@ class ChecksTest(base.TestCase):
         self.assertEqual({'docs/x.md': {3, 4}, 'y': {1}},
                          prose.changed_lines(diff))
 
+    def test_a_path_without_files_is_named(self):
+        name = self.write('a.md', 'Words.\n')
+        with mock.patch.object(prose.checks, 'tracked', return_value=[name]):
+            self.assertEqual(0, prose.main([name]))
+            with self.assertRaisesRegex(SystemExit, '^docs/b.md: no file'):
+                prose.main([name, 'docs/b.md'])
+
     def test_misspelled_words(self):
         name = self.write('a.md', 'This has a seperate word.\n')
         self.assertIn('seperate ==> separate',
