@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The documentation of a class, taken apart: summary, sections, paragraphs.
 use click_core::Entry;
+use click_core::class::{Arg, ArgKind};
 
 /// A class and its documentation.
 pub struct Page {
@@ -100,21 +101,57 @@ fn take_summary(section: &mut Section) -> String {
 /// The codes of the class, which the text does not repeat.
 fn ports(entry: &Entry) -> Section {
     let class = entry.class;
-    let text = format!(
+    let codes = format!(
         "Ports `{}`, processing `{}`, flow `{}`; group `{}`.",
         class.ports, class.processing, class.flow, entry.group
     );
+    let texts = arguments(class.args).into_iter().chain([codes]);
     let is_item = false;
-    let paragraphs = vec![Paragraph { is_item, text }];
+    let paragraphs = texts.map(|text| Paragraph { is_item, text }).collect();
     Section {
         title: "Codes".to_string(),
         paragraphs,
     }
 }
 
+/// How the arguments are given, unless the class takes none.
+fn arguments(args: &[Arg]) -> Option<String> {
+    let of = |kinds: &[ArgKind]| {
+        let names = args.iter().filter(|a| kinds.contains(&a.kind));
+        let names: Vec<_> = names.map(|a| format!("`{}`", a.name)).collect();
+        names.join(", ")
+    };
+    let ways = [
+        (
+            "by position or keyword",
+            of(&[ArgKind::Mandatory, ArgKind::Optional]),
+        ),
+        ("by position", of(&[ArgKind::Rest])),
+        ("by keyword", of(&[ArgKind::Keyword])),
+    ];
+    let ways = ways.iter().filter(|(_, names)| !names.is_empty());
+    let ways: Vec<_> = ways.map(|(way, names)| format!("{way} {names}")).collect();
+    (!ways.is_empty()).then(|| format!("Arguments {}.", ways.join("; ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_have_their_ways() {
+        let of = |class: &str| arguments(crate::find::entry(class).unwrap().class.args);
+        assert_eq!(of("Null"), None);
+        assert_eq!(
+            of("CheckIP6Header").unwrap(),
+            "Arguments by position or keyword `BADADDRS`, `OFFSET`; by keyword `ROUTED`."
+        );
+        assert_eq!(
+            of("HashSwitch").unwrap(),
+            "Arguments by position or keyword `OFFSET`, `LENGTH`."
+        );
+        assert_eq!(of("Clipboard").unwrap(), "Arguments by position `RANGE`.");
+    }
 
     #[test]
     fn lines_become_paragraphs_and_items() {

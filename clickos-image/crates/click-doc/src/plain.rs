@@ -77,7 +77,8 @@ mod tests {
         assert!(text.starts_with("CheckLength (standard)\n  Lets packets up to a length pass.\n"));
         assert!(text.contains("\nHandlers\n  * `length` (read, write): LENGTH.\n"));
         assert!(text.ends_with(
-            "\nCodes\n  Ports `1/1-2`, processing `a/ah`, flow `x/x`; group `standard`.\n"
+            "\nCodes\n  Arguments by position or keyword `LENGTH`.\n  Ports `1/1-2`, processing `a/ah`, flow \
+             `x/x`; group `standard`.\n"
         ));
     }
 }

@@ -14,8 +14,12 @@ use crate::report::report;
 #[derive(Debug, clap::Args)]
 pub struct Files {
     /// The configuration's text
-    #[arg(short, long, value_name = "EXPR", conflicts_with = "rest")]
+    #[arg(short, long, value_name = "EXPR", conflicts_with_all = ["rest", "file"])]
     expression: Option<String>,
+
+    /// The configuration's file ("-" is standard input)
+    #[arg(short, long, value_name = "FILE", conflicts_with = "rest")]
+    file: Option<PathBuf>,
 
     /// Write to FILE ("-", the default, is standard output)
     #[arg(short, long, value_name = "FILE")]
@@ -24,11 +28,16 @@ pub struct Files {
     /// The configuration's file; standard input without one
     #[arg(value_name = "FILE")]
     rest: Option<PathBuf>,
+
+    /// Print the version
+    #[arg(short = 'v', short_alias = 'V', long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
 }
 
 /// Writes what becomes of the flat configuration; errors go to standard error.
 pub fn main(files: &Files, convert: fn(&Flat) -> Result<String, String>) -> ExitCode {
-    let flat = flat(files.expression.as_deref(), files.rest.as_deref());
+    let file = files.file.as_ref().or(files.rest.as_ref());
+    let flat = flat(files.expression.as_deref(), file.map(PathBuf::as_path));
     finish(
         flat.and_then(|flat| convert(&flat)),
         files.output.as_deref(),

@@ -10,7 +10,7 @@ use click_run::tool;
 
 /// Prints a Click configuration flat.
 #[derive(Debug, Parser)]
-#[command(name = "click-flatten", version)]
+#[command(name = "click-flatten", version, disable_version_flag = true)]
 struct Options {
     #[command(flatten)]
     files: tool::Files,

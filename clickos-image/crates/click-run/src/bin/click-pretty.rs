@@ -8,7 +8,7 @@ use click_run::{pretty, tool};
 
 /// Draws a Click configuration as SVG.
 #[derive(Debug, Parser)]
-#[command(name = "click-pretty", version)]
+#[command(name = "click-pretty", version, disable_version_flag = true)]
 struct Options {
     #[command(flatten)]
     files: tool::Files,

@@ -1,8 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A component of a combined configuration as a router of its own.
+use std::collections::BTreeSet;
+
 use click_lang::{Flat, FlatElement, SourcePos, text};
 
 use super::{ROUTER_LINK, retain};
+
+/// The names of all components, to end an error message.
+fn known(flat: &Flat) -> String {
+    let of = |e: &FlatElement| Some(e.name.split_once('/')?.0.to_string());
+    let names: BTreeSet<String> = flat.elements.iter().filter_map(of).collect();
+    match names.is_empty() {
+        true => "; the configuration has none".to_string(),
+        false => {
+            let names: Vec<String> = names.into_iter().collect();
+            format!(", expected one of {}", names.join(", "))
+        }
+    }
+}
 
 /// The component of a name, its devices where the links were.
 ///
@@ -18,7 +33,10 @@ pub fn split(mut flat: Flat, component: &str) -> Result<Flat, String> {
     let own = |e: &FlatElement| e.name.starts_with(&prefix);
     let keep: Vec<bool> = flat.elements.iter().map(own).collect();
     if !keep.contains(&true) {
-        return Err(format!("{component}: there is no component of this name"));
+        return Err(format!(
+            "{component}: there is no component of this name{}",
+            known(&flat)
+        ));
     }
     retain(&mut flat, &keep);
     for element in &mut flat.elements {

@@ -130,6 +130,22 @@ fn click_check_lists_every_error_and_opens_nothing() {
 }
 
 #[test]
+fn each_tool_has_the_options_of_click() {
+    let folder = Folder::new("files");
+    let one = folder.write("one.click", "Idle -> Discard;");
+    for tool in [FLATTEN, PRETTY] {
+        assert_eq!(out(&run(tool, &["-f", &one])), out(&run(tool, &[&one])));
+        assert!(!run(tool, &["-f", &one, &one]).status.success());
+        for option in ["-v", "-V", "--version"] {
+            let version = out(&run(tool, &[option]));
+            assert!(version.contains(env!("CARGO_PKG_VERSION")), "{version}");
+        }
+    }
+    let help = out(&run(CHECK, &["--help"]));
+    assert!(help.starts_with("Checks Click configurations"), "{help}");
+}
+
+#[test]
 fn click_pretty_draws_the_same_picture_each_time() {
     let config = "a :: Any(\"<x>\") -> b :: { -> Inner -> } -> c :: Last; a [1] -> c";
     let picture = run(PRETTY, &["-e", config]);
@@ -241,7 +257,17 @@ fn combine_names_what_is_wrong() {
         assert_eq!(out(&failed), "");
     }
     let failed = run(UNCOMBINE, &["-n", "B", &one]);
-    assert!(err(&failed).contains("B: there is no component of this name"));
+    assert_eq!(
+        err(&failed),
+        "B: there is no component of this name; the configuration has none\n"
+    );
+    let both = run(COMBINE, &[&a, &format!("B={one}")]);
+    let both = folder.write("both.click", out(&both));
+    let failed = run(UNCOMBINE, &["-n", "C", &both]);
+    assert_eq!(
+        err(&failed),
+        "C: there is no component of this name, expected one of A, B\n"
+    );
     let broken = folder.write(
         "broken.click",
         "Idle -> l :: RouterLink(x) -> A/d :: Discard;",
