@@ -7,7 +7,11 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use click_lang::{Errors, Flat, FlatConnection, FlatElement, Limits, SourcePos, sort, text};
+use click_lang::{
+    Errors, Flat, FlatConnection, FlatElement, Limits, Phase, SourcePos, Subject, sort, text,
+};
+
+use crate::engine::graph::label;
 
 /// The class of elements that ask for copies, and the one that they become.
 const ASKING: &str = "FlowThreadSched";
@@ -116,10 +120,15 @@ pub fn copy(
             continue;
         }
         let (place, around) = (asking.place, asking.name.rsplit_once('/'));
+        // its class is another one afterwards
+        let subject = Subject {
+            phase: Phase::Configuring,
+            element: label(flat, index),
+        };
         let asked = text::split_args(&asking.config);
         if copies.names.len() + asked.len() > MOST {
             let message = format!("ELEMENT: more than {MOST} elements with copies");
-            errors.add(place, message);
+            errors.add_about(place, subject, message);
             return Copies::default();
         }
         let full = |name: &String| match around {
@@ -159,7 +168,7 @@ pub fn copy(
                 capacity: (packets / threads.max(1)).clamp(1, CAPACITY).to_string(),
             };
             if let Err(message) = copying.run(&copies) {
-                errors.add(place, message);
+                errors.add_about(place, subject, message);
                 return Copies::default();
             }
         }

@@ -75,8 +75,10 @@ fn request(a: &mut Args<'_>, ethernet: bool) -> Option<TunRequest> {
 
 /// HEADROOM, which is there anyway.
 pub fn check_headroom(a: &mut Args<'_>) -> Option<()> {
-    if a.or("HEADROOM", 0usize)? > HEADROOM {
-        a.error("HEADROOM", format!("every packet has {HEADROOM} octets"));
+    let octets = a.or("HEADROOM", 0usize)?;
+    if octets > HEADROOM {
+        let message = format!("expected at most {HEADROOM}, which all packets have, got {octets}");
+        a.error("HEADROOM", message);
     }
     Some(())
 }

@@ -300,12 +300,11 @@ impl FromArg for DeviceId {
             return Ok(Self(id));
         }
         let known: Vec<String> = devices.keys().map(ToString::to_string).collect();
-        let known = if known.is_empty() {
-            "there are none".into()
-        } else {
-            format!("there are {}", known.join(", "))
-        };
-        Err(format!("no device {id}; {known}"))
+        Err(match &known[..] {
+            [] => format!("no device {id}; there are none"),
+            [only] => format!("no device {id}, expected {only}"),
+            _ => format!("no device {id}, expected one of {}", known.join(", ")),
+        })
     }
 }
 

@@ -4,9 +4,9 @@ mod endpoint;
 
 use std::net::SocketAddrV4;
 
-use click_core::HEADROOM;
 use click_core::class::Arg;
 
+use crate::kernel_interface::check_headroom;
 use crate::prelude::*;
 use endpoint::{Address, Endpoint, Plan, Received};
 
@@ -62,12 +62,10 @@ pub fn build(a: &mut Args<'_>, client: Option<bool>) -> Built {
 
 /// Says what cannot be had.
 fn refuse(a: &mut Args<'_>) -> Option<()> {
-    let (headroom, proper) = (a.or("HEADROOM", 0usize), a.or("PROPER", false));
-    if headroom? > HEADROOM {
-        a.error("HEADROOM", format!("every packet has {HEADROOM} octets"));
-    }
+    let (headroom, proper) = (check_headroom(a), a.or("PROPER", false));
+    headroom?;
     if proper? {
-        a.error("PROPER", "there is no Proper here");
+        a.error("PROPER", "expected false, the library Proper is not used");
     }
     Some(())
 }

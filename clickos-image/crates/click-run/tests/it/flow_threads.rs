@@ -86,6 +86,7 @@ fn what_cannot_have_copies_is_refused() {
     ] {
         let (_, errors) = run(config, "2");
         assert!(errors.contains(words), "{config}: {errors}");
+        assert!(errors.contains(":: "), "no element in {errors}");
     }
 }
 

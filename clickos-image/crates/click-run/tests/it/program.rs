@@ -101,7 +101,7 @@ fn checks_the_configuration_of_a_guest() {
     assert_eq!(
         error,
         "config:1:18: Strip@2 :: Strip: LENGTH: expected a number, got \"$N\"\n\
-         config:1:40: ToDevice@4 :: ToDevice: DEVID: no device 1; there are 0\n"
+         config:1:40: ToDevice@4 :: ToDevice: DEVID: no device 1, expected 0\n"
     );
     let (code, _, error) = click(&["--check", "--guest"], "\nIdle ->\n RawSocket(x);");
     assert_eq!(code, 1);

@@ -6,7 +6,7 @@
 //! length of its network's prefix; without DST an interface of that name that is there already keeps its address. Keywords:
 //! GATEWAY (an address of DST's network that becomes the machine's default route), ETHER (the interface's Ethernet
 //! address, chosen by the machine by default), MTU (largest packet without an Ethernet header, default 1500), HEADROOM
-//! (octets in front of packets; all packets have 128 at least).
+//! (octets in front of packets, at most 128, which all packets have).
 //! # Ports
 //! 0/1, push. The machine asks for Ethernet addresses on the interface, too, and somebody has to answer.
 //! # Handlers

@@ -9,7 +9,7 @@
 //! (octets of a packet at most, default 2048), TIMESTAMP (default true: packets are stamped), NODELAY (default true: TCP
 //! sends at once), SNDBUF and RCVBUF (octets of the socket's buffers), ALLOW and DENY (tables of routes; a server takes
 //! packets only of machines that ALLOW has, or that DENY has not), VERBOSE (default false: reports connections),
-//! HEADROOM (octets in front of packets; all packets have 128 at least), PROPER (only false).
+//! HEADROOM (octets in front of packets, at most 128, which all packets have), PROPER (only false).
 //! # Ports
 //! 0/1, push. A stream's packets are what one read gives.
 //! # Handlers

@@ -6,8 +6,8 @@
 //! prefix; packets of the machine to other addresses of that network arrive here. GATEWAY, which must be in the network,
 //! becomes the machine's default route. Keywords: BURST (packets received at a time, default 1), MTU (largest packet
 //! without an Ethernet header, default 1500), ETHER (Ethernet address, default 00:01:02:03:04:05),
-//! DEVNAME (the interface's name; the machine chooses one by default), HEADROOM (octets in front of packets; all packets
-//! have 128 at least), IGNORE_QUEUE_OVERFLOWS (without effect).
+//! DEVNAME (the interface's name; the machine chooses one by default), HEADROOM (octets in front of packets, at most 128,
+//! which all packets have), IGNORE_QUEUE_OVERFLOWS (without effect).
 //! # Ports
 //! 0-1/1-2, input agnostic, outputs push. Packets of the machine leave by output 0; the
 //! machine receives packets at the input. Output 1 is for other interfaces that KernelTap can stand

@@ -48,7 +48,13 @@ struct Range {
 
 impl FromArg for Range {
     fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
-        let expected = || format!("expected OFFSET/LENGTH, got \"{}\"", text.escape_debug());
+        let got = text.escape_debug();
+        let expected = || {
+            format!(
+                "expected OFFSET/LENGTH, each at most {}, got \"{got}\"",
+                u16::MAX
+            )
+        };
         let (offset, length) = text.split_once('/').ok_or_else(expected)?;
         let part = |digits| u16::from_arg(digits, at).map(usize::from);
         let (offset, length) = (part(offset), part(length));

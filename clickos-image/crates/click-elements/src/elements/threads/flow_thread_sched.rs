@@ -11,8 +11,9 @@
 //! a read returns the sum of numbers, the value that all agree on, or the texts of all, one after another. A write goes to
 //! all copies, or, on an error, to none. `ELEMENT@0` stands for thread 0 alone.
 //!
-//! ELEMENT must not contain devices, nor names of elements outside. No element outside may name one inside, except to
-//! call handlers. What a copy learns, the others do not know: rates hold for each copy, and a translation of addresses
+//! With several threads packets are pushed into ELEMENT and out of it: put an `Unqueue` in front of an input that is
+//! pulled from, and a `Queue` behind an output that others pull from. ELEMENT must not contain devices, nor names of
+//! elements outside. No element outside may name one inside, except to call handlers. What a copy learns, the others do not know: rates hold for each copy, and a translation of addresses
 //! belongs outside, since it changes the flow of the answers.
 //! # Ports
 //! 0/0.
