@@ -17,7 +17,7 @@ use crate::config::environment::{Environment, Limits};
 use crate::config::names::Names;
 use crate::engine::class::Class;
 use crate::engine::element::Element;
-use crate::engine::graph::{Graph, count_ports, label};
+use crate::engine::graph::{Graph, count_ports};
 use crate::engine::{Config, Edge, ElementSlot, Engine, Plan};
 use crate::registry::Registry;
 use click_packet::PacketPool;
@@ -176,7 +176,10 @@ fn find_classes(
             let reason = registry
                 .unavailable(&e.class)
                 .unwrap_or("there is no such element class");
-            errors.add(e.place, format!("{}: {reason}", label(flat, index)));
+            errors.add(
+                e.place,
+                format!("{}: {reason}", flat.elements[index].label()),
+            );
         }
         entry.map(|e| e.class)
     };
@@ -254,7 +257,7 @@ fn has_memory(
     }
     let bytes = ELEMENT_BYTES + text::bytes_to_build(config);
     let place = flat.elements[index].place;
-    errors.plan(bytes, limits, place, &label(flat, index))
+    errors.plan(bytes, limits, place, &flat.elements[index].label())
 }
 
 /// The numbers of elements, those first that define something for others.
@@ -275,7 +278,7 @@ fn tell(environment: &Environment, notice: &ConfigError) {
 fn about(flat: &Flat, index: usize) -> Subject {
     Subject {
         phase: Phase::Configuring,
-        element: label(flat, index),
+        element: flat.elements[index].label(),
     }
 }
 
@@ -342,7 +345,7 @@ pub fn initialize(engine: &mut Engine) -> Result<(), Vec<ConfigError>> {
             let flat = &engine.plan.flat;
             let subject = Subject {
                 phase: Phase::Initializing,
-                element: label(flat, index),
+                element: flat.elements[index].label(),
             };
             errors.add_about(flat.elements[index].place, subject, message);
         }

@@ -11,8 +11,6 @@ use click_lang::{
     Errors, Flat, FlatConnection, FlatElement, Limits, Phase, SourcePos, Subject, sort, text,
 };
 
-use crate::engine::graph::label;
-
 /// The class of elements that ask for copies, and the one that they become.
 const ASKING: &str = "FlowThreadSched";
 const BINDING: &str = "StaticThreadSched";
@@ -123,7 +121,7 @@ pub fn copy(
         // its class is another one afterwards
         let subject = Subject {
             phase: Phase::Configuring,
-            element: label(flat, index),
+            element: flat.elements[index].label(),
         };
         let asked = text::split_args(&asking.config);
         if copies.names.len() + asked.len() > MOST {

@@ -22,7 +22,6 @@ use crate::engine::class::Class;
 use crate::engine::context::Context;
 use crate::engine::element::Element;
 pub use crate::engine::elsewhere::{Answer, Answered, Call, Threads};
-use crate::engine::graph::label;
 use crate::error::HandlerError;
 use crate::handler_info::{HandlerInfo, Kind};
 use crate::registry::Registry;
@@ -191,7 +190,7 @@ impl Assembled {
                 .locate(plan.flat.elements[element].place, &plan.flat.directives),
             subject: Some(Subject {
                 phase: Phase::Initializing,
-                element: label(&plan.flat, element),
+                element: plan.flat.elements[element].label(),
             }),
             message,
             note: None,

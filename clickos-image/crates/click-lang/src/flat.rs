@@ -2,6 +2,7 @@
 //! A flat configuration: elements and connections without compounds or variables.
 mod unparse;
 
+use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,6 +20,13 @@ pub struct FlatElement {
     pub config: String,
     /// Where it was declared.
     pub place: SourcePos,
+}
+
+impl FlatElement {
+    /// `name :: Class`, as messages name it.
+    pub fn label(&self) -> String {
+        format!("{} :: {}", self.name, self.class)
+    }
 }
 
 /// One connection: output port to input port.

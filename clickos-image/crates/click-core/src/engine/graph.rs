@@ -63,17 +63,11 @@ fn too_many(flat: &Flat, index: usize, output: bool, most: usize, errors: &mut E
         };
         let message = format!(
             "{}: no {what} {}, it has at most {has}",
-            label(flat, index),
+            flat.elements[index].label(),
             side(c).1
         );
         errors.add(c.place, message);
     }
-}
-
-/// `name :: Class`
-pub fn label(flat: &Flat, index: usize) -> String {
-    let e = &flat.elements[index];
-    format!("{} :: {}", e.name, e.class)
 }
 
 impl Graph {
@@ -240,7 +234,7 @@ impl Graph {
         };
         format!(
             "{}: agnostic, but input {input} is {} (because of {}) and output {output} is {} (because of {})",
-            label(flat, element),
+            flat.elements[element].label(),
             word(i.0),
             flat.elements[i.1].name,
             word(o.0),
@@ -270,7 +264,7 @@ impl Graph {
                     } else {
                         ("input", "pull")
                     };
-                    let name = label(flat, end.0);
+                    let name = flat.elements[end.0].label();
                     let message = format!("illegal reuse of '{name}' {kind} {what} {}", end.1);
                     errors.add_about(flat.elements[end.0].place, of_ports(flat, end.0), message);
                 }
@@ -281,7 +275,8 @@ impl Graph {
                 for port in (0..uses[side][element].len()).filter(|p| uses[side][element][*p] == 0)
                 {
                     if class.is_some() {
-                        let message = format!("'{}' {what} {port} unused", label(flat, element));
+                        let message =
+                            format!("'{}' {what} {port} unused", flat.elements[element].label());
                         let place = flat.elements[element].place;
                         errors.add_about(place, of_ports(flat, element), message);
                     }
@@ -295,7 +290,7 @@ impl Graph {
 fn of_ports(flat: &Flat, index: usize) -> Subject {
     Subject {
         phase: Phase::Connecting,
-        element: label(flat, index),
+        element: flat.elements[index].label(),
     }
 }
 
@@ -319,16 +314,16 @@ fn conflict(
         if element == of {
             String::new()
         } else {
-            format!(" (because of {})", label(flat, of))
+            format!(" (because of {})", flat.elements[of].label())
         }
     };
     format!(
         "{} output {} is {}{}, but {} input {} is {}{}; {cure} between them would help",
-        label(flat, c.from.0),
+        flat.elements[c.from.0].label(),
         c.from.1,
         words.0,
         because(c.from.0, from.1),
-        label(flat, c.to.0),
+        flat.elements[c.to.0].label(),
         c.to.1,
         words.1,
         because(c.to.0, to.1),
