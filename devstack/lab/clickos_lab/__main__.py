@@ -150,8 +150,10 @@ def _try(state, arguments):
 
 
 def _test(state, arguments):
-    _in_venv(state, arguments, arguments.tier in _OF_ANY_USER)
     from clickos_lab.suites import command
+    # A wrong name ends it before the preparation, which takes minutes.
+    command.chosen(state, arguments.suites, arguments.tier)
+    _in_venv(state, arguments, arguments.tier in _OF_ANY_USER)
     return command.run(state, arguments.suites, arguments.tier)
 
 

@@ -23,7 +23,7 @@ def run(state, names, tier='test'):
     """
     began_s = time.monotonic()
     commit = progress.commit()
-    outcomes = runner.run_all(_chosen(state, names, tier), state.log,
+    outcomes = runner.run_all(chosen(state, names, tier), state.log,
                               environment(state))
     again.add([{'test': name, 'suite': outcome.name, 'commit': commit,
                 'date': results.today()}
@@ -34,7 +34,11 @@ def run(state, names, tier='test'):
     return runner.report(outcomes, time.monotonic() - began_s)
 
 
-def _chosen(state, names, tier):
+def chosen(state, names, tier):
+    """Return the suites of a tier, or those of them that are named.
+
+    :raises LabError: if there is no suite of a name
+    """
     suites = catalog.TIERS[tier](state)
     known = [s.name for s in suites]
     unknown = sorted(set(names) - set(known))

@@ -7,9 +7,9 @@ Run from devstack/lab on an idle machine with two processors:
 same configuration as one; a Counter behind the work tells the rate.
 """
 
+import argparse
 import statistics
 import subprocess
-import sys
 
 from tests.figures import table
 
@@ -36,13 +36,18 @@ def rate(click, elements, threads):
     """Return the packets per second of a number of threads."""
     config = _CONFIG % (elements, _SECONDS)
     done = subprocess.run(
-        [click, '-j', str(threads)], input=config, text=True, check=True,
-        stdout=subprocess.PIPE, timeout=_TIMEOUT_S)
+        [click, '-j', str(threads)], input=config, text=True,
+        capture_output=True, timeout=_TIMEOUT_S)
+    if done.returncode:
+        raise SystemExit(f'{click}: {done.stderr}')
     return int(done.stdout) / _SECONDS
 
 
-def main(click):
+def main():
     """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('click', metavar='CLICK', help='a program click')
+    click = parser.parse_args().click
     found = table.Table()
     for name, elements in WORK.items():
         rates = [[rate(click, elements, threads) for threads in (1, 2)]
@@ -53,4 +58,4 @@ def main(click):
 
 
 if __name__ == '__main__':
-    main(*sys.argv[1:])
+    main()

@@ -54,3 +54,17 @@ class PythonTest(base.TestCase):
         self.assertEqual(
             [f'goes on as {os.path.realpath(python)}'],
             self.run_as(python, CLICKOS_LAB_PREPARED='1'))
+
+
+class SuitesTest(base.TestCase):
+
+    def test_a_wrong_suite_ends_it_before_the_preparation(self):
+        done = subprocess.run(
+            [os.path.realpath(sys.executable), '-m', 'clickos_lab', 'test',
+             '--tier', 'lint', 'docs', 'no-such'],
+            text=True, capture_output=True, cwd=paths.REPO / 'devstack/lab',
+            env={**os.environ, 'CLICKOS_STATE': str(self.state.root)})
+        self.assertEqual(1, done.returncode)
+        self.assertIn('no such suite: no-such; there are licenses docs',
+                      done.stdout + done.stderr)
+        self.assertFalse(self.state.venv.exists())
