@@ -36,7 +36,9 @@ def _of(name, tree):
 
 
 def _is_call(function):
-    return isinstance(function, ast.Attribute) and function.attr == 'call'
+    """:returns: whether it is a client's ``call``; ``mock.call`` is none"""
+    return isinstance(function, ast.Attribute) and function.attr == 'call' \
+        and getattr(function.value, 'id', None) != 'mock'
 
 
 def fault(verbs, verb, keys, is_whole):
