@@ -190,7 +190,8 @@ fn capacity(a: &mut Args<'_>) -> Option<(usize, Capacity)> {
 fn inputs(a: &mut Args<'_>) -> Option<Vec<Input>> {
     let (specs, ports, at) = (a.rest().to_vec(), a.outputs(), a.arg_context());
     if specs.len() != a.inputs() {
-        let message = format!("need {} arguments, one per input port", a.inputs());
+        let (wanted, got) = (a.inputs(), specs.len());
+        let message = format!("need {wanted} arguments, one per input port, got {got}");
         a.error("INPUTSPEC", message);
         return None;
     }

@@ -51,12 +51,17 @@ pub struct Pattern {
 /// Where packets and their answers leave.
 pub type Outputs = [u16; 2];
 
+fn bad(what: &str, word: &str) -> String {
+    format!("bad {what} \"{word}\"")
+}
+
 /// The last two words of a pattern.
 pub fn outputs(words: &[String], count: usize) -> Result<Outputs, String> {
     let [forward, reply] = words else {
-        return Err("bad forward port".into());
+        return Err(bad("forward port", &words.join(" ")));
     };
-    let output = |word: &str, what: &str| number(word).ok_or_else(|| format!("bad {what} port"));
+    let output =
+        |word: &str, what: &str| number(word).ok_or_else(|| bad(&format!("{what} port"), word));
     let ports = [output(forward, "forward")?, output(reply, "reply")?];
     if let Some(port) = ports.iter().find(|port| **port >= count as u64) {
         return Err(no_output(*port, count));
@@ -130,10 +135,10 @@ impl Pattern {
         pattern.set_sport(sport)?;
         if destination != "-" {
             let address = Ipv4Addr::from_arg(destination, at);
-            pattern.destination = address.map_err(|_| "bad destination address")?;
+            pattern.destination = address.map_err(|_| bad("destination address", destination))?;
         }
         if dport != "-" {
-            pattern.dport = single_port(dport).ok_or("bad destination port")?;
+            pattern.dport = single_port(dport).ok_or_else(|| bad("destination port", dport))?;
         }
         Ok(pattern)
     }
@@ -172,7 +177,7 @@ impl Pattern {
             return Ok(());
         }
         let (range, choice) = marked(word);
-        let (first, last) = address_range(range, at).ok_or("bad source address")?;
+        let (first, last) = address_range(range, at).ok_or_else(|| bad("source address", word))?;
         (self.source, self.more, self.choice) = (first.into(), last - first, choice);
         Ok(())
     }
@@ -186,7 +191,7 @@ impl Pattern {
             return Ok(());
         }
         let (range, choice) = marked(word);
-        let (first, last) = port_range(range).ok_or("bad source port")?;
+        let (first, last) = port_range(range).ok_or_else(|| bad("source port", word))?;
         (self.sport, self.more, self.choice) = (first, u32::from(last - first), choice);
         Ok(())
     }

@@ -87,11 +87,10 @@ fn bound(rest: &[String], ports: usize) -> Result<Spec, String> {
         [word] if word == "endpoint-independent" => Ok(Spec::Bound(outputs, false)),
         [word] if word == "address-dependent" => Ok(Spec::Bound(outputs, true)),
         [word] if word == "address-and-port-dependent" => Ok(Spec::Drop),
-        _ => Err(
-            "bad filtering, expected endpoint-independent, address-dependent or \
-                  address-and-port-dependent"
-                .into(),
-        ),
+        _ => Err(format!(
+            "bad filtering, expected endpoint-independent, address-dependent or address-and-port-dependent, got \"{}\"",
+            filter.join(" ")
+        )),
     }
 }
 
