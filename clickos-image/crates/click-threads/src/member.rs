@@ -17,8 +17,8 @@ use crate::letters::{Letter, MAX_LINES, Phase, Shared};
 use crate::plan::{Plan, refusal};
 use crate::queue::{Inlet, Outlet, Slot, Watch, class};
 
-/// How long a thread waits for another one's answer.
-const ANSWER: Duration = Duration::from_secs(5);
+/// How long a thread waits for another one's answer; in tests nobody answers.
+const ANSWER: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });
 /// How long a thread waits at a time; it then looks whether the others still run.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// How long a thread waits at a time at least.
