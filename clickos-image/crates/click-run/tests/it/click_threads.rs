@@ -76,7 +76,8 @@ fn each_thread_has_a_processor_of_its_own() {
 fn a_task_that_stops_on_one_thread_stops_none_on_another() {
     let config = "i :: InfiniteSource -> c :: Counter -> Discard; j :: InfiniteSource -> d :: Counter -> Discard;
         StaticThreadSched(i 1, j 0);
-        Script(wait 0.1s, write i.active false, set x $(c.count), set y $(d.count), wait 0.2s,
-            print $(eq $(c.count) $x) $(gt $(d.count) $y), write i.active true, wait 0.2s, print $(gt $(c.count) $x), stop)";
-    assert_eq!(click(config, &["-j", "2"]), "true true\ntrue\n");
+        Script(label a, wait 0.02s, goto a $(eq $(c.count) 0), write i.active false, set x $(c.count), set y $(d.count),
+            label b, wait 0.02s, goto b $(not $(gt $(d.count) $y)), wait 0.1s, print $(eq $(c.count) $x),
+            write i.active true, label c, wait 0.02s, goto c $(not $(gt $(c.count) $x)), print \"ran\", stop)";
+    assert_eq!(click(config, &["-j", "2"]), "true\nran\n");
 }

@@ -135,10 +135,11 @@ fn several_threads_push_to_one_queue() {
 
 #[test]
 fn the_handlers_of_a_queue_count_for_both_sides() {
-    let script = "wait 0.5s, print $(q.length) $(q.highwater_length) $(q.drops) $(q.capacity) $(i.count),
+    let script = "label a, wait 0.02s, goto a $(lt $(i.count) 1000), print $(q.length) $(q.highwater_length) $(q.drops) $(q.capacity) $(i.count),
          write q.reset_counts, print $(q.drops) $(q.highwater_length), write q.reset, print $(q.length),
-         write q.capacity 7, write i.reset, wait 0.5s, print $(q.length) $(q.drops) $(q.config),
-         write u.active true, wait 0.5s, print $(q.length) $(d.count) $(q.class), stop";
+         write q.capacity 7, write i.reset,
+         label b, wait 0.02s, goto b $(lt $(q.drops) 993), print $(q.length) $(q.drops) $(q.config),
+         write u.active true, label c, wait 0.02s, goto c $(lt $(d.count) 7), print $(q.length) $(d.count) $(q.class), stop";
     for threads in ["i 1, u 0", "i 0, u 1"] {
         let config = format!(
             "i :: InfiniteSource(LIMIT 1000) -> q :: SimpleQueue(100) -> u :: Unqueue(ACTIVE false) -> d :: Discard;
@@ -157,8 +158,8 @@ fn the_handlers_of_a_queue_count_for_both_sides() {
 #[test]
 fn a_full_queue_holds_up_the_other_thread() {
     let config = "i :: InfiniteSource(LIMIT 1000) -> q :: Queue(10) -> u :: Unqueue(ACTIVE false) -> d :: Discard;
-        StaticThreadSched(i 1); Script(wait 0.3s, print $(i.count), write u.active true, wait 0.5s,
-            print $(i.count) $(d.count) $(q.drops), stop)";
+        StaticThreadSched(i 1); Script(label a, wait 0.02s, goto a $(lt $(i.count) 10), wait 0.1s, print $(i.count),
+            write u.active true, label b, wait 0.02s, goto b $(lt $(d.count) 1000), print $(i.count) $(d.count) $(q.drops), stop)";
     assert_eq!(click(config, &["-j", "2"]), "10\n1000 1000 0\n");
 }
 
@@ -166,7 +167,8 @@ fn a_full_queue_holds_up_the_other_thread() {
 fn a_queue_that_is_made_larger_wakes_those_that_push() {
     let config = "i :: InfiniteSource -> q :: Queue(10) -> u :: Unqueue(ACTIVE false) -> Discard;
         j :: InfiniteSource(LIMIT 1) -> q; StaticThreadSched(i 0, u 0, j 1);
-        Script(wait 0.3s, print $(q.length), write q.capacity 100, wait 0.3s, print $(q.length), stop)";
+        Script(label a, wait 0.02s, goto a $(lt $(q.length) 10), wait 0.1s, print $(q.length), write q.capacity 100,
+            label b, wait 0.02s, goto b $(lt $(q.length) 100), print $(q.length), stop)";
     // the packet of the other thread may find no room
     let ran = run(config, &["-j", "2"]);
     assert_eq!(String::from_utf8(ran.stdout).unwrap(), "10\n100\n");
@@ -203,7 +205,7 @@ fn packets_keep_what_was_stripped_and_their_annotations() {
     let config = "i :: InfiniteSource(DATA \\<0102030405060708090a0b0c0800 4500>, LIMIT 1) -> Paint(7)
         -> SetIPAddress(1.2.3.4) -> Strip(14) -> Queue -> u :: Unqueue -> Unstrip(14) -> c :: CheckPaint(7)
         -> Print(x, 20) -> Discard; c[1] -> Print(other) -> Discard; StaticThreadSched(i 1)";
-    let script = "; Script(wait 0.3s, stop)";
+    let script = "; Script(label a, wait 0.02s, goto a $(lt $(u.count) 1), stop)";
     let ran = run(&format!("{config}{script}"), &["-j", "2"]);
     let errors = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(errors, "x:   16 | 01020304 05060708 090a0b0c 08004500\n");
@@ -212,8 +214,8 @@ fn packets_keep_what_was_stripped_and_their_annotations() {
 #[test]
 fn parts_without_a_binding_are_spread_over_the_threads() {
     let config = "a :: InfiniteSource(LIMIT 9) -> Queue -> ua :: Unqueue -> Counter -> Queue -> dc :: Discard;
-        b :: InfiniteSource(LIMIT 9) -> Discard; BalancedThreadSched; StaticThreadSched(b 1); Script(wait 0.3s,
-        print $(a.home_thread) $(ua.home_thread) $(dc.home_thread) $(b.home_thread) $(dc.count), stop)";
+        b :: InfiniteSource(LIMIT 9) -> Discard; BalancedThreadSched; StaticThreadSched(b 1);
+        Script(label a, wait 0.02s, goto a $(lt $(dc.count) 9), print $(a.home_thread) $(ua.home_thread) $(dc.home_thread) $(b.home_thread) $(dc.count), stop)";
     assert_eq!(click(config, &["-j", "3"]), "0 2 0 1 9\n");
     let one = run(config, &[]);
     assert_eq!(String::from_utf8(one.stdout).unwrap(), "0 0 0 0 9\n");
@@ -223,8 +225,10 @@ fn parts_without_a_binding_are_spread_over_the_threads() {
 fn elements_for_each_processor_know_their_thread() {
     let config = "q :: CPUQueue(12) -> u :: Unqueue(ACTIVE false) -> d :: Discard; j :: InfiniteSource(LIMIT 9) -> q;
         i :: InfiniteSource(LIMIT 9) -> s :: CPUSwitch; s[0] -> a :: Counter -> Discard; s[1] -> b :: Counter -> q;
-        StaticThreadSched(i 1, j 2); Script(wait 0.3s,
-        print $(a.count) $(b.count) $(q.length) $(q.drops) $(q.class), write u.active true, wait 0.3s, print $(d.count), stop)";
+        StaticThreadSched(i 1, j 2);
+        Script(label a, wait 0.02s, goto a $(lt $(add $(q.length) $(q.drops)) 18),
+        print $(a.count) $(b.count) $(q.length) $(q.drops) $(q.class), write u.active true,
+        label b, wait 0.02s, goto b $(lt $(d.count) 12), print $(d.count), stop)";
     let ran = run(config, &["-j", "3"]);
     assert_eq!(
         String::from_utf8(ran.stdout).unwrap(),
