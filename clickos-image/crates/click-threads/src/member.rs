@@ -17,7 +17,7 @@ use crate::letters::{Letter, MAX_LINES, Phase, Shared};
 use crate::plan::{Plan, refusal};
 use crate::queue::{Inlet, Outlet, Slot, Watch, class};
 
-/// How long a thread waits for another one's answer; in tests nobody answers.
+/// How long a thread waits for another one's answer; a test has no other thread that does.
 const ANSWER: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });
 /// How long a thread waits at a time; it then looks whether the others still run.
 const PATIENCE: Duration = Duration::from_millis(50);

@@ -36,7 +36,7 @@ def _of(name, tree):
 
 
 def _is_call(function):
-    """:returns: whether it is a client's ``call``; ``mock.call`` is none"""
+    """:returns: whether it is a client's ``call``; ``mock.call`` is not one"""
     return isinstance(function, ast.Attribute) and function.attr == 'call' \
         and getattr(function.value, 'id', None) != 'mock'
 
