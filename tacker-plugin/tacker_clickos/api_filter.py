@@ -53,7 +53,7 @@ _TAKE_S = 300
 #: Bytes of the bodies of a project, and of all, while they are judged. Python
 #: needs up to eight times as many for what it reads in them.
 OF_PROJECT, OF_ALL = 8 << 20, 64 << 20
-_bodies = fair_queue.Room(OF_PROJECT, OF_ALL)
+_bodies = fair_queue.Room(OF_PROJECT, OF_ALL, ' bytes')
 _RETRY = re.compile(r'/vnf_lcm_op_occs/([0-9a-fA-F-]+)/retry')
 _LISTS = {('packages', '/vnf_packages'),
           *(('lifecycle', path) for path in (

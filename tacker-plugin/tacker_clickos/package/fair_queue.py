@@ -7,7 +7,7 @@ import threading
 
 from tacker_clickos import exception
 
-#: The part of all entries that only owners without one get.
+#: The part of all room that only owners without any get.
 _KEPT = 4
 
 
@@ -30,13 +30,61 @@ class Full(Exception):
         return kind(reason='%s: %s; try again' % (what, self))
 
 
+class Room:
+    """Room for the requests of owners while they wait.
+
+    Of the last quarter an owner gets that of its first request only, so a few
+    owners do not keep out the others.
+
+    :param of_owner: places, or bytes, of one owner
+    :param of_all: those of all owners
+    :param unit: of what is counted, behind the number
+    """
+
+    def __init__(self, of_owner, of_all, unit=''):
+        self._of_owner = of_owner
+        self._of_all = of_all
+        self._unit = unit
+        self._lock = threading.Lock()
+        self._held = collections.Counter()
+
+    @contextlib.contextmanager
+    def taken(self, owner, size=1):
+        """Keep room for an owner.
+
+        :raises: Full
+        """
+        with self._lock:
+            self._take(owner, size)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held[owner] -= size
+                self._held += collections.Counter()    # without zeros
+
+    def _take(self, owner, size):
+        held, total = self._held[owner], self._held.total()
+        if held + size > self._of_owner:
+            raise Full('%d%s wait already, the limit for a project is %d'
+                       % (held, self._unit, self._of_owner), True)
+        if total + size > self._of_all:
+            raise Full('%d%s of all projects wait already, the limit is %d'
+                       % (total, self._unit, self._of_all), False)
+        kept = self._of_all // _KEPT
+        if held and total + size > self._of_all - kept:
+            raise Full('%d%s of all projects wait already, and the last %d '
+                       'are for projects without any'
+                       % (total, self._unit, kept), False)
+        self._held[owner] += size
+
+
 class FairQueue:
     """Gives places to owners in turn.
 
     An owner has one place at a time. While another owner waits, it gets its
     next place after that one. So an owner waits for at most one turn of each
-    other owner. Of the last quarter of all entries an owner gets its first
-    one only, so a few owners do not keep out the others.
+    other owner. There is a Room for entries.
 
     :param places: that are given at the same time
     :param of_owner: entries of one owner that wait or have a place
@@ -45,10 +93,8 @@ class FairQueue:
 
     def __init__(self, places, of_owner, of_all):
         self._places = places
-        self._of_owner = of_owner
-        self._of_all = of_all
+        self._room = Room(of_owner, of_all)
         self._changed = threading.Condition()
-        self._entries = collections.Counter()
         self._waiting = collections.OrderedDict()
         self._busy = set()
 
@@ -58,29 +104,8 @@ class FairQueue:
 
         :raises: Full
         """
-        with self._changed:
-            self._enter(owner)
-        try:
+        with self._room.taken(owner):
             yield self._place(owner)
-        finally:
-            with self._changed:
-                self._entries[owner] -= 1
-                self._entries += collections.Counter()    # without zeros
-
-    def _enter(self, owner):
-        if self._entries[owner] >= self._of_owner:
-            raise Full('%d wait already, the limit for a project is %d'
-                       % (self._entries[owner], self._of_owner), True)
-        free = self._of_all - self._entries.total()
-        if free <= 0:
-            raise Full('%d of all projects wait already, the limit is %d'
-                       % (self._entries.total(), self._of_all), False)
-        if self._entries[owner] and free <= self._of_all // _KEPT:
-            raise Full('%d of all projects wait already, and the last %d '
-                       'places are for projects without one'
-                       % (self._entries.total(), self._of_all // _KEPT),
-                       False)
-        self._entries[owner] += 1
 
     @contextlib.contextmanager
     def _place(self, owner):
@@ -113,45 +138,3 @@ class FairQueue:
         if line:
             self._waiting[owner] = line
         self._changed.notify_all()
-
-
-class Room:
-    """Bytes of owners' requests, while these wait.
-
-    Of the last quarter an owner gets those of its first request only.
-
-    :param of_owner: bytes of one owner
-    :param of_all: bytes of all owners
-    """
-
-    def __init__(self, of_owner, of_all):
-        self._of_owner = of_owner
-        self._of_all = of_all
-        self._lock = threading.Lock()
-        self._held = collections.Counter()
-
-    @contextlib.contextmanager
-    def taken(self, owner, size):
-        """Keep bytes for an owner.
-
-        :raises: Full
-        """
-        with self._lock:
-            self._take(owner, size)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._held[owner] -= size
-                self._held += collections.Counter()    # without zeros
-
-    def _take(self, owner, size):
-        held, total = self._held[owner], self._held.total()
-        if held + size > self._of_owner:
-            raise Full('%d bytes wait already, the limit for a project is %d'
-                       % (held, self._of_owner), True)
-        kept = self._of_all // _KEPT if held else 0
-        if total + size > self._of_all - kept:
-            raise Full('%d bytes of all projects wait already, the limit is '
-                       '%d' % (total, self._of_all - kept), False)
-        self._held[owner] += size

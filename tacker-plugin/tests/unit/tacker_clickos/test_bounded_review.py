@@ -244,11 +244,11 @@ class FairQueueTest(test_package.PackageTestCase):
                         entered = self._enter_all(queue, held, str(owners))
                         owners += bool(entered)
                 self.assertFalse(full.exception.of_owner)
-                self.assertEqual(of_all, queue._entries.total())
+                self.assertEqual(of_all, queue._room._held.total())
                 # Three quarters as they like, then each has one.
                 self.assertEqual(of_all * 3 // 4 // of_owner + of_all // 4,
                                  owners)
-            self.assertEqual({}, dict(queue._entries))
+            self.assertEqual({}, dict(queue._room._held))
 
     @staticmethod
     def _enter_all(queue, held, owner):
@@ -271,7 +271,7 @@ class FairQueueTest(test_package.PackageTestCase):
         got = []
         self._take(queue, 'c', got)
         self.assertEqual(['c'], got)
-        self.assertEqual(({}, set()), (dict(queue._entries), queue._busy))
+        self.assertEqual(({}, set()), (dict(queue._room._held), queue._busy))
 
     def test_bytes_of_few_owners_leave_room_for_others(self):
         room = fair_queue.Room(8, 16)
