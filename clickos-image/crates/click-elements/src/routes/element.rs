@@ -135,9 +135,7 @@ fn find(routes: Ready<'_>, batch: &mut Batch, ways: &mut Vec<usize>) -> bool {
     ways.resize(batch.len(), DROPPED);
     for (packet, way) in batch.iter_mut().zip(ways) {
         let address = Ipv4Addr::from(packet.anno().dst_ip());
-        let near = routes.near(address.into());
-        let further = |root| routes.further(root, address.into());
-        let Some(hop) = near.map_or_else(further, Some) else {
+        let Some(hop) = routes.hop(address.into()) else {
             all = false;
             continue;
         };

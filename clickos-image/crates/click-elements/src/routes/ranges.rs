@@ -123,28 +123,18 @@ pub struct Ready<'a> {
 
 impl<'a> Ready<'a> {
     /// Where packets to `address` go.
-    pub fn hop(self, address: u32) -> Option<&'a Hop> {
-        match self.near(address) {
-            Ok(hop) => Some(hop),
-            Err(root) => self.further(root, address),
-        }
-    }
-
-    /// Where packets to `address` go if its part has at most two networks.
-    ///
-    /// # Errors
-    /// What `further` has to be asked; it is no hop's number, so that one comparison finds this and that there is
-    /// no route.
     #[inline(always)]
-    pub fn near(self, address: u32) -> Result<&'a Hop, u32> {
+    pub fn hop(self, address: u32) -> Option<&'a Hop> {
         let number = self.numbers[(address >> self.shift) as usize];
         let root = self.parts[number as usize].root(address);
-        self.hops.get(root as usize).ok_or(root)
+        // what `further` has to find is no hop's number, as is that there is no route: one comparison finds both
+        let near = self.hops.get(root as usize).ok_or(root);
+        near.map_or_else(|root| self.further(root, address), Some)
     }
 
     /// The hop in a part with more than two networks, of which there are few, or where there is no route.
     #[inline(never)]
-    pub fn further(self, root: u32, address: u32) -> Option<&'a Hop> {
+    fn further(self, root: u32, address: u32) -> Option<&'a Hop> {
         let is_root = Forest::is_root(root);
         let hop = is_root.then(|| self.forest.get(root, address))?;
         self.hops.get(hop as usize)

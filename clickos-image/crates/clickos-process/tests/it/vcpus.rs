@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Guests with several VCPUs.
-use crate::common::guest::{Guest, Port};
+use crate::common::guest::Guest;
 use crate::common::{Host, eventually};
-use ring::Regions;
-use std::sync::Arc;
 
 /// Work for all threads, between two vifs, both ways.
 const WORK: &str = "
@@ -14,12 +12,7 @@ const WORK: &str = "
 ";
 
 fn start(host: &mut Host, domid: u16, vcpus: u8) -> Guest {
-    let regions = Arc::new(Regions::default());
-    let ports = (0..2).map(|_| Port::in_place(&regions)).collect();
-    Guest::start_as(host, domid, ports, |line| {
-        line["vcpus"] = vcpus.into();
-        line["memory_mib"] = (8 * u64::from(vcpus)).into();
-    })
+    Guest::start_on(host, domid, 2, vcpus)
 }
 
 /// A UDP packet from a port of 10.0.0.1 to port 80 of 10.0.0.2, or an answer.

@@ -136,6 +136,16 @@ impl Guest {
         Self::start_as(host, domid, ports, |_| {})
     }
 
+    /// As [`Self::start`], with some vifs, and 8 MiB for each VCPU.
+    pub fn start_on(host: &mut Host, domid: u16, vifs: usize, vcpus: u8) -> Self {
+        let regions = Arc::new(Regions::default());
+        let ports = (0..vifs).map(|_| Port::in_place(&regions)).collect();
+        Self::start_as(host, domid, ports, |line| {
+            line["vcpus"] = vcpus.into();
+            line["memory_mib"] = (8 * u64::from(vcpus)).into();
+        })
+    }
+
     /// As [`Self::start_with`], with a changed argument line.
     pub fn start_as(
         host: &mut Host,
