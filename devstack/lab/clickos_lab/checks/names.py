@@ -25,6 +25,10 @@ PARTS = (
 _REST = '.'
 #: Runs side by side; the first parts take the longest.
 _AT_ONCE = 2
+#: Without garbage collection pylint takes half the processor time, and a fifth
+#: more memory.
+_PYLINT = ('import gc; gc.disable(); '
+           'from pylint import run_pylint; run_pylint()')
 
 
 def by_part(names):
@@ -49,7 +53,7 @@ def read(folder, names):
     """Return pylint's status and what it prints about files of a folder."""
     others = [str(paths.REPO / part) for part in PARTS]
     done = subprocess.run(
-        [sys.executable, '-m', 'pylint', '--rcfile',
+        [sys.executable, '-c', _PYLINT, '--rcfile',
          paths.REPO / 'pyproject.toml', '--score=n', *names],
         cwd=folder, capture_output=True, text=True,
         env={**os.environ, 'PYTHONPATH': os.pathsep.join(

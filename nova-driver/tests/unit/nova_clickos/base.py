@@ -100,6 +100,8 @@ class DriverTestCase(TestCase):
         self.conf.config(group='clickos', cosmosd_socket=self.cosmosd.path,
                          cosmosd_timeout=5, allow_process_host=True,
                          cosmosd_patience=0)
+        # Without a Neutron no port becomes active.
+        self.conf.config(vif_plugging_timeout=0)
         # Glance is the outer edge: this image is the installed engine.
         self.glance = self.useFixture(fixtures.MockPatch(
             'nova.image.glance.API', autospec=True)).mock.return_value
