@@ -13,7 +13,7 @@ _CARGO_SHOW = r'^(test result:|test .* FAILED|error|passed only|     Running )'
 _STESTR_SHOW = r'\.\.\. FAIL|^ - (Passed|Failed):'
 
 #: folder with tests: what else has to be importable; the longest first, since
-#: two run at a time
+#: some run at a time
 _PYTHON_TESTS = {
     'tacker-plugin': ('interfaces', 'devstack/lab', 'tempest-tests'),
     'nova-driver': ('cosmos/python', 'interfaces'),
@@ -33,9 +33,19 @@ _DOCUMENTED = 'vale-handoff'
 
 
 def test(state):
-    """The suites that a change must pass, in at most 20 minutes."""
-    return [*_readers(state), _wheel(), *_python(state), _clippy(),
-            _rust_tests(state), *_gate()]
+    """The suites that a change must pass, in at most 20 minutes.
+
+    The quick ones come first, then the longest. One that builds waits for
+    cargo's lock, so the two of those are far from each other.
+    """
+    return _together(
+        *_readers(state), _rust_tests(state), _cloud(),
+        _program('xen', '--gate', name='xen-boot'), *_python(state),
+        _check('wheel'), _clippy())
+
+
+def _together(*suites):
+    return [dataclasses.replace(suite, has_company=True) for suite in suites]
 
 
 def lint(state):
@@ -45,15 +55,12 @@ def lint(state):
 
 def _readers(state):
     """The suites that read the code and need one core."""
-    readers = [
+    return _together(
         _check('licenses'), _check('docs'), _check('promises'),
         _check('flaky'), _check('site'), _rustfmt(),
         _check('shell_scripts'), _check('prose'), _check('circles'),
-        _check('deciders'),
-        runner.Suite('pep8', [state.tool('flake8')]), _check('names'),
-        _bandit(state)]
-    return [dataclasses.replace(suite, has_company=True)
-            for suite in readers]
+        _check('deciders'), runner.Suite('pep8', [state.tool('flake8')]),
+        _bandit(state), _check('names'))
 
 
 def _clippy():
@@ -72,8 +79,9 @@ def unit(state):
 def integration(state):
     """Tests of parts together; they need root, some OpenStack or QEMU."""
     return [
-        *_readers(state), _wheel(), *_python(state), _browser(), _clippy(),
-        _rust_tests(state), _python_tests(state, 'devstack/lab', 'as_root'),
+        *_readers(state), *_python(state), *_together(_check('wheel')),
+        _browser(), _clippy(), _rust_tests(state),
+        _python_tests(state, 'devstack/lab', 'as_root'),
         _program('vnfs', timeout_s=900, places=(
             'devstack/lab', 'tacker-plugin', 'interfaces')),
         *(_program('duties', *more, name='-'.join(['duties', *kind]),
@@ -86,15 +94,6 @@ def integration(state):
 
 #: The tiers of CONTRIBUTING.md that end with a table of suites, by name.
 TIERS = {'test': test, 'lint': lint, 'unit': unit, 'integration': integration}
-
-
-def _gate():
-    """The main job and the host on Xen, as far as each change tries them.
-
-    The longer one comes first: they run side by side.
-    """
-    return [dataclasses.replace(suite, has_company=True) for suite in (
-        _cloud(), _program('xen', '--gate', name='xen-boot'))]
 
 
 def _cloud(*arguments):
@@ -124,16 +123,10 @@ def _program(module, *arguments, name=None, places=(), **more):
         proof=r'^Ran [1-9]', fault=r'\(skipped=', **more)
 
 
-def _wheel():
-    """Our packages in empty environments: no dependency is missing."""
-    return dataclasses.replace(_check('wheel'), has_company=True)
-
-
 def _python(state):
-    return [dataclasses.replace(_python_tests(state, folder),
-                                has_company=True)
-            for folder in _PYTHON_TESTS
-            if (paths.REPO / folder / 'tests').is_dir()]
+    return _together(*(
+        _python_tests(state, folder) for folder in _PYTHON_TESTS
+        if (paths.REPO / folder / 'tests').is_dir()))
 
 
 def _browser():

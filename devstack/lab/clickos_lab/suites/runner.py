@@ -22,8 +22,8 @@ _SIGN_OF_LIFE_S = 20
 #: clock, a worker's number and a test's modules
 _LEAD = re.compile(r'^\[ *[\d.]+ s\] |^\{\d+\} (\w+\.)*(?=\w+\.\w+ )')
 _CLEAN_UP_S = 60
-#: Suites that run side by side.
-_AT_ONCE = 2
+#: Suites that run side by side; many wait for a clock or another process.
+_AT_ONCE = 3
 #: lines that name a failed test: of cargo, unittest and stestr
 _FAILED_TEST = re.compile(
     r'^test .* \.\.\. FAILED$|^error: \S+: hangs$|'
@@ -91,7 +91,7 @@ def run_all(suites, log_folder, env):
 
 
 def _side_by_side(run, suites):
-    """Run suites, two at a time; an interrupt ends these two."""
+    """Run suites, some at a time; an interrupt ends these."""
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         runs = [pool.submit(run, suite) for suite in suites]
         try:
@@ -173,7 +173,7 @@ def _follow(process, suite, output):
         text = line.decode(errors='replace').rstrip()
         if re.search(suite.show, text):
             silent_since_s = now_s
-            say.say(f'  {_LEAD.sub("", text)[:110]}')
+            say.say(f'  {suite.name}: {_LEAD.sub("", text)[:110]}')
         if again.named(text) or any(
                 p and re.search(p, text) for p in (suite.proof, suite.fault)):
             kept.append(text)
