@@ -9,9 +9,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ELEMENTS = ROOT / 'clickos-image/crates/click-elements/src/elements'
-#: Groups that need a feature of the crate: ``os`` is never in a guest, and
-#: ``inspect`` has expressions of its own.
-OS, REGEX, INSPECT = 'os', 'regex', 'inspect'
+#: Groups that need a feature of the crate.
+REGEX, INSPECT = 'regex', 'inspect'
 #: Groups that only the full image has; the others fill 2 MiB.
 _FULL_ONLY = ('bras', 'compress', 'flows', 'ha', 'ipsec', 'offload', REGEX,
               'summaries', 'test', 'wireguard')
@@ -32,8 +31,7 @@ class UnknownClass(Exception):
 
 def groups():
     """Return the names of all groups that a guest can have."""
-    return sorted(folder.name for folder in ELEMENTS.iterdir()
-                  if folder.name != OS)
+    return sorted(folder.name for folder in ELEMENTS.iterdir())
 
 
 def of_profile(profile):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the elements: every file `src/elements/<group>/<name>.rs` becomes a module and an entry of the registry.
-//! An entry has the group and, if feature `docs` is set, the documentation.
+//! An entry has the group and, if feature `docs` is set, the file's text with its documentation.
 //! With `CLICKOS_ELEMENTS=standard/counter,ip/ip_filter` in the environment only those are built in.
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,17 +22,8 @@ fn stem(path: &Path) -> String {
         .to_string()
 }
 
-/// The text of the `//!` lines.
-fn docs(source: &str) -> String {
-    let lines = source.lines().filter_map(|l| l.strip_prefix("//!"));
-    lines
-        .map(|l| format!("{}\n", l.strip_prefix(' ').unwrap_or(l)))
-        .collect()
-}
-
 /// Groups that are built only where a feature asks for them, and what cargo calls it then.
-const FEATURES: [(&str, &str); 3] = [
-    ("os", "CARGO_FEATURE_OS"),
+const FEATURES: [(&str, &str); 2] = [
     ("regex", "CARGO_FEATURE_REGEX"),
     ("inspect", "CARGO_FEATURE_REGEX"),
 ];
@@ -90,15 +81,14 @@ fn main() {
             if asked.as_ref().is_some_and(left_out) {
                 continue;
             }
-            let source = fs::read_to_string(&file).expect("a readable file");
-            let docs = match with_docs {
-                true => docs(&source),
-                false => String::new(),
+            let source = match with_docs {
+                true => format!("include_str!({file:?})"),
+                false => "\"\"".to_string(),
             };
             let _ = writeln!(modules, "#[path = {file:?}]\nmod {group}_{name};");
             let _ = writeln!(
                 entries,
-                "Entry {{ class: &{group}_{name}::ELEMENT, group: {group:?}, docs: {docs:?} }},",
+                "Entry {{ class: &{group}_{name}::ELEMENT, group: {group:?}, source: {source} }},",
             );
         }
     }

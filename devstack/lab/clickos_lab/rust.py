@@ -34,15 +34,12 @@ _TOOLS = ('cosmos', 'vale-ctl', 'vale-tc', 'pkt-gen', 'click',
 
 
 def build(state):
-    """Build the programs of a compute host and Horizon's, optimized."""
-    _build(state, 'Rust programs', _PACKAGES)
-    build_checker(state)
+    """Build the programs of a compute host and Horizon's, optimized.
 
-
-def build_checker(state):
-    """Build what finds the faults and element groups of configurations."""
-    _build(state, 'the checker of configurations', ('click-run',),
-           ('--bin', CHECKER))
+    One run of cargo: crates have the same features for all of them.
+    """
+    _build(state, 'Rust programs', (*_PACKAGES, 'click-run'), [
+        word for name in (*_PACKAGES, CHECKER) for word in ('--bin', name)])
 
 
 def build_process_host(state):

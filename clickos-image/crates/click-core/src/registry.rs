@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The element classes a router can be built of.
 use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::engine::class::Class;
@@ -12,8 +14,18 @@ pub struct Entry {
     pub class: &'static Class,
     /// Its group: the folder its file is in.
     pub group: &'static str,
-    /// Its documentation: the module's, or empty where there is no room for it.
-    pub docs: &'static str,
+    /// The text of its file, or nothing where there is no room for it.
+    pub source: &'static str,
+}
+
+impl Entry {
+    /// Its documentation: that of its module.
+    pub fn docs(&self) -> String {
+        let lines = self.source.lines().filter_map(|l| l.strip_prefix("//!"));
+        lines
+            .map(|l| format!("{}\n", l.strip_prefix(' ').unwrap_or(l)))
+            .collect()
+    }
 }
 
 /// Element classes by name; `click_elements::registry()` gives the usual one.
@@ -31,40 +43,31 @@ const NOT_BUILT: &str = "reaches the operating system and is not part of this pr
 impl Registry {
     /// A registry of these classes; `os_names` are known by name only, unless they are among the classes.
     pub fn new(entries: &[Entry], os_names: &[&'static str]) -> Self {
-        let mut classes = BTreeMap::new();
-        for entry in entries {
-            for name in core::iter::once(&entry.class.name).chain(entry.class.aliases) {
-                classes.insert(*name, *entry);
-            }
-        }
-        let missing = os_names.iter().filter(|n| !classes.contains_key(*n));
-        let is_program = entries.iter().any(|e| e.group == "os");
-        let why = if is_program { NOT_BUILT } else { REACHES_OS };
-        let mut unavailable = BTreeMap::new();
-        unavailable.extend(missing.map(|n| (*n, why)));
-        Self {
-            classes,
-            unavailable,
-        }
+        let mut registry = Self {
+            unavailable: os_names.iter().map(|name| (*name, REACHES_OS)).collect(),
+            ..Self::default()
+        };
+        registry.add(entries);
+        registry
     }
 
-    /// The same registry without the classes that reach an operating system.
+    /// The same registry with classes that reach an operating system, as a program has it.
     #[must_use]
-    pub fn guest(mut self) -> Self {
-        let names: Vec<_> = self
-            .classes
-            .iter()
-            .filter(|(_, e)| e.group == "os")
-            .map(|(n, _)| *n)
-            .collect();
-        for name in names {
-            self.classes.remove(name);
-            self.unavailable.insert(name, REACHES_OS);
-        }
+    pub fn with_os(mut self, entries: &[Entry]) -> Self {
+        self.add(entries);
         self.unavailable
             .values_mut()
-            .for_each(|why| *why = REACHES_OS);
+            .for_each(|why| *why = NOT_BUILT);
         self
+    }
+
+    fn add(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            for name in core::iter::once(&entry.class.name).chain(entry.class.aliases) {
+                self.classes.insert(*name, *entry);
+                self.unavailable.remove(name);
+            }
+        }
     }
 
     /// The class of this name.

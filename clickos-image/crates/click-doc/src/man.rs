@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn only_our_macros_begin_lines() {
         let macros = [".TH ", ".SH ", ".PP", ".IP "];
-        for entry in click_elements::entries() {
+        for entry in click_elements_os::entries() {
             for line in write(&Page::new(entry)).lines() {
                 let is_request = line.starts_with(['.', '\'']);
                 let is_ours = macros.iter().any(|m| line.starts_with(m));

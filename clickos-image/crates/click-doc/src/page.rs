@@ -37,7 +37,7 @@ const DESCRIPTION: &str = "Description";
 impl Page {
     /// Takes the documentation of a class apart.
     pub fn new(entry: &Entry) -> Self {
-        let mut sections = sections(entry.docs);
+        let mut sections = sections(&entry.docs());
         let summary = take_summary(&mut sections[0]);
         sections.retain(|section| !section.paragraphs.is_empty());
         sections.push(ports(entry));
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn every_class_has_a_summary_and_the_four_sections() {
-        for entry in click_elements::entries() {
+        for entry in click_elements_os::entries() {
             let page = Page::new(entry);
             assert!(!page.summary.is_empty(), "{}", page.name);
             for title in ["Synopsis", "Ports", "Handlers", "Example"] {

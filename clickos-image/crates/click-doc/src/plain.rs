@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn no_line_of_several_words_is_too_long() {
-        for entry in click_elements::entries() {
+        for entry in click_elements_os::entries() {
             let text = write(&Page::new(entry));
             for line in text.lines().filter(|l| l.chars().count() > COLUMNS) {
                 assert_eq!(line.split_whitespace().count(), 1, "{line}");

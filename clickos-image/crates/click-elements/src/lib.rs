@@ -8,7 +8,7 @@
 // Elements that are left out leave what only they use.
 #![cfg_attr(partial, allow(dead_code, unused_imports, unused_macros))]
 extern crate alloc;
-#[cfg(any(test, feature = "os"))]
+#[cfg(test)]
 extern crate std;
 
 mod announcements;
@@ -44,8 +44,6 @@ mod ip_options;
 mod ip_packet;
 mod ipfix;
 mod ipsec;
-#[cfg(feature = "os")]
-mod kernel_interface;
 mod lanes;
 mod learning_switch;
 mod moment;
@@ -55,7 +53,7 @@ mod outputs;
 mod packet_number;
 mod paint;
 mod pppoe;
-mod prelude;
+pub mod prelude;
 mod print_line;
 mod radius;
 mod reassembly;
@@ -64,10 +62,6 @@ mod relay;
 mod rewrite;
 mod rfc2507;
 mod routes;
-#[cfg(feature = "os")]
-mod server;
-#[cfg(feature = "os")]
-mod socket;
 mod standard;
 mod steps;
 mod syslog;
@@ -77,7 +71,7 @@ mod vrrp;
 mod vxlan;
 mod wireguard;
 
-use click_core::{Entry, Registry};
+use click_core::{Entry, Packet, Registry};
 
 /// The modules `build.rs` found.
 mod elements {
@@ -85,8 +79,8 @@ mod elements {
     include!(concat!(env!("OUT_DIR"), "/elements.rs"));
 }
 
-/// Classes that reach an operating system; known by name even where they are not built in,
-/// so that the error says why they are missing.
+/// Classes that reach an operating system; `click-elements-os` has some. They are known by name, so that the error says
+/// why they are missing.
 const OS_NAMES: [&str; 32] = [
     "ChangeUID",
     "ChatterSocket",
@@ -126,7 +120,7 @@ mod handler_call;
 mod ip_summary;
 mod script;
 
-/// All element classes of this build.
+/// All element classes of this build, as a guest has them.
 pub fn registry() -> Registry {
     Registry::new(entries(), &OS_NAMES)
 }
@@ -136,15 +130,7 @@ pub fn entries() -> &'static [Entry] {
     elements::ENTRIES
 }
 
-#[cfg(all(test, feature = "os"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_guest_knows_the_names_of_all_classes_it_cannot_have() {
-        for entry in entries().iter().filter(|entry| entry.group == "os") {
-            let name = entry.class.name;
-            assert!(OS_NAMES.contains(&name), "{name}");
-        }
-    }
+/// Marks the IP header that a packet begins with and sets its destination annotation; false if it has none.
+pub fn mark_ip(packet: &mut Packet) -> bool {
+    dump::link::Link::RAW_IP.mark_ip(packet)
 }

@@ -108,11 +108,9 @@ fn console(machine: Rc<Machine>) -> Rc<dyn Fn(&str)> {
 
 /// The element classes.
 pub fn registry(options: &Options) -> Registry {
-    let registry = click_elements::registry();
-    if options.guest {
-        registry.guest()
-    } else {
-        registry
+    match options.guest {
+        true => click_elements::registry(),
+        false => click_elements_os::registry(),
     }
 }
 

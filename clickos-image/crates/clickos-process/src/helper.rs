@@ -248,7 +248,7 @@ impl Seat {
         // a fault here must not leave thread 0 waiting for its turn
         let guard = Guard::new(Arc::clone(part.shared()));
         let environment = environment(build.files, &build.stubs, build.limits, &build.key);
-        let registry = click_elements::registry().guest();
+        let registry = click_elements::registry();
         let sources = Sources::new(&build.name, build.text);
         let assembled = Assembled::new(sources, &registry, environment, &[], clock.now_ns());
         let mut assembled = match assembled {
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_helper_that_panics_ends_the_threads_that_wait_for_it() {
         let environment = environment(Vec::new(), &[], Limits::default(), &[7; 32]);
-        let registry = click_elements::registry().guest();
+        let registry = click_elements::registry();
         let sources = Sources::new("test", "Idle -> Discard;".to_string());
         let assembled = Assembled::new(sources, &registry, environment, &[], 0);
         let mut assembled = assembled.unwrap();

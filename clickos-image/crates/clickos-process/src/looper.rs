@@ -37,7 +37,7 @@ pub(crate) fn run(
     let environment = environment(arguments, &vifs)?;
     let mut guest = Guest::new(
         Rc::new(RefCell::new(handle)),
-        click_elements::registry().guest(),
+        click_elements::registry(),
         environment,
         None,
     );

@@ -4,7 +4,8 @@
 import dataclasses
 import re
 
-FOLDER = 'clickos-image/crates/click-elements/src/elements'
+FOLDERS = tuple(f'clickos-image/crates/{crate}/src/elements'
+                for crate in ('click-elements', 'click-elements-os'))
 _CLASS = re.compile(r'ELEMENT: Class = Class \{.*?\bname: "([^"]+)"',
                     re.DOTALL)
 
@@ -34,8 +35,9 @@ def read(file):
 
 def markdown(repository):
     """Return an index of all elements and a section for each."""
-    elements = sorted((read(f) for f in (repository / FOLDER).glob('*/*.rs')),
-                      key=lambda element: element.name.lower())
+    files = [file for folder in FOLDERS
+             for file in (repository / folder).glob('*/*.rs')]
+    elements = sorted(map(read, files), key=lambda e: e.name.lower())
     groups = sorted({element.group for element in elements})
     index = [_index(group, elements) for group in groups]
     return '\n'.join(['', '| group | elements |', '|---|---|', *index, '',

@@ -61,7 +61,7 @@ class Host:
     def _fitting(self, config):
         """Return the first image of a profile that has all that is needed.
         """
-        rust.build_checker(self._state)
+        rust.build(self._state)
         needed = checker.groups(str(self._state.binary(rust.CHECKER)), config)
         for name in image.OF_PROFILES:
             image.build_profile(self._state, name)

@@ -103,7 +103,7 @@ class ReferenceTest(base.TestCase):
 
     def element(self, text):
         """Return a file below an elements' folder of the group test."""
-        file = self.folder / elements.FOLDER / 'test/tally.rs'
+        file = self.folder / elements.FOLDERS[0] / 'test/tally.rs'
         file.parent.mkdir(parents=True)
         file.write_text(text)
         return pathlib.Path(file)
@@ -120,6 +120,7 @@ class ReferenceTest(base.TestCase):
         self.assertRaises(ValueError, elements.read, file)
 
     def test_all_elements(self):
-        files = list((paths.REPO / elements.FOLDER).glob('*/*.rs'))
+        files = [file for folder in elements.FOLDERS
+                 for file in (paths.REPO / folder).glob('*/*.rs')]
         text = elements.markdown(paths.REPO)
         self.assertEqual(len(files), text.count('\nGroup `'))

@@ -240,7 +240,7 @@ mod tests {
         let entry = Entry {
             class: &CLASS,
             group: "",
-            docs: "",
+            source: "",
         };
         let registry = Registry::new(&[entry], &[]);
         let sources = Sources::new("test", "near :: Calls; far :: Calls;".to_string());

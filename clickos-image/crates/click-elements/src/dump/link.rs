@@ -62,8 +62,7 @@ const SLL2_HEADER: usize = 20;
 
 impl Link {
     pub const ETHER: Self = Self(ETHER);
-    #[cfg(feature = "os")]
-    pub const IP: Self = Self(RAW);
+    pub const RAW_IP: Self = Self(RAW);
 
     /// The link type of a file's header; both numbers of raw IP are one.
     pub fn of_header(number: u32) -> Self {

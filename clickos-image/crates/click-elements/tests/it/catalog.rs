@@ -296,7 +296,7 @@ fn attack(name: &str, config: &str, seed: u64) -> Result<(), String> {
         implicit: vec!["ClickOSControl".to_string()],
         ..Environment::new()
     };
-    let registry = click_elements::registry().guest();
+    let registry = click_elements::registry();
     let built = Router::build(name, config, &registry, environment, 1);
     let mut router = built.map_err(|errors| format!("{name}: {}", errors[0]))?;
     // a guest without a share of a limit would let nothing pass

@@ -121,7 +121,7 @@ fn environment(files: BTreeMap<String, Vec<u8>>) -> Environment {
 
 /// The elements of all configurations that can be built.
 fn instances() -> Vec<Instance> {
-    let registry = click_elements::registry();
+    let registry = click_elements_os::registry();
     let build = |bench: Bench| {
         let environment = environment(bench.files);
         Router::build("t", &bench.config, &registry, environment, 1).ok()
@@ -150,7 +150,7 @@ fn instance(router: &mut Router, name: &str) -> Instance {
         let value = router.read_handler(&format!("{name}.{handler}"), "", 1);
         String::from_utf8(value.unwrap()).unwrap()
     };
-    let registry = click_elements::registry();
+    let registry = click_elements_os::registry();
     let class = registry.get(read("class").trim()).unwrap().class;
     let ports = read("ports");
     Instance {
@@ -233,7 +233,7 @@ const NEVER_BUILT: &str = "ErrorElement";
 fn cases_give_each_argument_and_use_each_port() {
     let instances = instances();
     assert!(instances.len() > 1000, "{} elements", instances.len());
-    let entries = click_elements::entries().iter();
+    let entries = click_elements_os::entries();
     let lines = entries
         .filter(|e| e.class.name != NEVER_BUILT)
         .flat_map(|entry| {
@@ -252,9 +252,10 @@ fn cases_give_each_argument_and_use_each_port() {
 
 #[test]
 fn documentation_begins_with_a_purpose_and_shows_the_class() {
-    for entry in click_elements::entries() {
+    for entry in click_elements_os::entries() {
         let name = entry.class.name;
-        let (purpose, rest) = entry.docs.split_once("\n\n").unwrap_or_default();
+        let docs = entry.docs();
+        let (purpose, rest) = docs.split_once("\n\n").unwrap_or_default();
         assert!(
             purpose.trim().ends_with('.'),
             "{name}: the purpose is a sentence"
@@ -277,7 +278,7 @@ fn documentation_begins_with_a_purpose_and_shows_the_class() {
 
 #[test]
 fn positions_and_keywords_are_told_apart() {
-    let registry = click_elements::registry();
+    let registry = click_elements_os::registry();
     let class = registry.get("IPEncap").unwrap().class;
     let names = |config| given(class, config).into_iter().collect::<Vec<_>>();
     assert_eq!(names("4, DST 1.2.3.4, 5.6.7.8"), ["DST", "PROTO", "SRC"]);
@@ -320,7 +321,7 @@ const EDITS: [&str; 7] = [
 /// among them it would stop again, or lack what an earlier edit added.
 #[test]
 fn no_command_and_no_edit_counts_as_a_value() {
-    let registry = click_elements::registry();
+    let registry = click_elements_os::registry();
     let mut seen = BTreeSet::new();
     for (name, entry) in registry.iter() {
         let class = entry.class;
@@ -376,7 +377,7 @@ fn the_kind_of_a_name_is_that_of_the_function_which_makes_the_handler() {
 #[test]
 fn a_script_for_any_handler_has_the_kinds_of_their_names() {
     let config = "c :: Counter; p :: Script(TYPE PROXY, write c.$0); Idle -> c -> Discard;";
-    let registry = click_elements::registry();
+    let registry = click_elements_os::registry();
     let router = Router::build("t", config, &registry, Environment::new(), 1).unwrap();
     let kinds = ["reset", "insert", "rate"].map(|name| router.handler_kind(&format!("p.{name}")));
     assert_eq!(kinds, [Kind::Command, Kind::Edit, Kind::Value]);
@@ -385,7 +386,7 @@ fn a_script_for_any_handler_has_the_kinds_of_their_names() {
 /// A guest that moves to another host writes there what it has read here (docs/adr/0070).
 #[test]
 fn what_an_element_reads_can_be_written() {
-    let registry = click_elements::registry();
+    let registry = click_elements_os::registry();
     let mut refused = BTreeSet::new();
     for bench in benches() {
         let environment = environment(bench.files);

@@ -40,7 +40,7 @@ fn registry() -> Registry {
     let sizes = Entry {
         class: &SIZES,
         group: "test",
-        docs: "",
+        source: "",
     };
     let entries = click_elements::entries().iter().copied().chain([sizes]);
     Registry::new(&entries.collect::<Vec<_>>(), &[])

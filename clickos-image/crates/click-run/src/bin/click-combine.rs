@@ -152,7 +152,7 @@ fn combined(options: &Options, matches: &ArgMatches) -> Result<Flat, String> {
     let mut whole = combine(components.list, &links)?;
     rename(&mut whole, &options.devices)?;
     if options.fuse {
-        return fuse(whole, &click_elements::registry());
+        return fuse(whole, &click_elements_os::registry());
     }
     Ok(whole)
 }

@@ -107,7 +107,7 @@ impl Bed {
         let entry = Entry {
             class: &CELL,
             group: "test",
-            docs: "",
+            source: "",
         };
         Self::of(Registry::new(&[entry], &["ToDump"]), prepare)
     }

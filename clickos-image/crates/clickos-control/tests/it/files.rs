@@ -24,7 +24,7 @@ fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 fn bed() -> Bed {
-    Bed::of(click_elements::registry().guest(), |_| {})
+    Bed::of(click_elements::registry(), |_| {})
 }
 
 fn install(bed: &mut Bed, config: &str, file: (&str, &[u8])) -> (String, String) {

@@ -35,7 +35,7 @@ fn main() -> ! {
     ));
     let guest = Guest::new(
         Rc::new(RefCell::new(control)),
-        click_elements::registry().guest(),
+        click_elements::registry(),
         environment(&console),
         Some(free_bytes),
     );

@@ -51,7 +51,7 @@ fn check(name: &str, text: &str) -> Option<Result<(), String>> {
 
 /// With batches of 1 and of 32 packets.
 fn run_both(case: &Case) -> Result<(), String> {
-    let registry = click_elements::registry().guest();
+    let registry = click_elements::registry();
     [1, 32].into_iter().try_for_each(|batch| {
         run(case, &registry, batch, &RamPlace::empty())
             .map_err(|message| format!("batch {batch}: {message}"))

@@ -67,7 +67,7 @@ fn the_check_refuses_them_too() {
             limits: limits(CHECKED),
             ..Environment::new()
         };
-        let registry = click_elements::registry().guest();
+        let registry = click_elements::registry();
         let built = Router::build("test.click", &case.text, &registry, environment, 0);
         let error = built.err().map(|errors| errors[0].to_string());
         case.wrong(case.in_check, &error.unwrap_or_default())

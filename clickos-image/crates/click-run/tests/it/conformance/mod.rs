@@ -40,7 +40,7 @@ fn every_case_passes_with_every_batch_size() {
     for case in &cases {
         for batch in [1, 32] {
             let place: Rc<dyn Place> = Rc::new(Folder::new());
-            if let Err(message) = run(case, &click_elements::registry(), batch, &place) {
+            if let Err(message) = run(case, &click_elements_os::registry(), batch, &place) {
                 failures.push(format!("{} (batch {batch}): {message}", case.name));
             }
         }
@@ -56,6 +56,6 @@ fn every_case_passes_with_every_batch_size() {
 
 #[test]
 fn the_corpus_covers_the_registry() {
-    let gaps = coverage::gaps(click_elements::entries(), &corpus());
+    let gaps = coverage::gaps(click_elements_os::entries(), &corpus());
     assert!(gaps.is_empty(), "{} gaps\n{}", gaps.len(), gaps.join("\n"));
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! KernelTun, KernelTap and FromHost: an interface that is made for an element, by which the machine's own
 //! network and the router exchange packets.
-use alloc::collections::BTreeMap;
-use alloc::rc::Rc;
-use core::cell::RefCell;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use click_core::class::Arg;
 use click_core::{Device, HEADROOM, Tun, TunRequest};
 
-use crate::dump::link::Link;
-use crate::prelude::*;
+use click_elements::mark_ip;
+use click_elements::prelude::*;
 
 pub const ARGS: [Arg; 8] = [
     mandatory("ADDR"),
@@ -151,7 +151,7 @@ impl KernelInterface {
         let now = ctx.now_ns();
         for mut packet in batch.drain_front(usize::MAX) {
             packet.set_timestamp_ns(now);
-            let right = self.request.ethernet || Link::IP.mark_ip(&mut packet);
+            let right = self.request.ethernet || mark_ip(&mut packet);
             ctx.push_one(usize::from(!right), packet);
         }
         ctx.recycle(batch);

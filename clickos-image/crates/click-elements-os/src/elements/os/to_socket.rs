@@ -18,8 +18,8 @@
 //! See `Socket`.
 //! # Example
 //! `FromDevice(0) -> Queue -> ToSocket(UDP, 192.0.2.9, 4000);`
-use crate::prelude::*;
 use crate::socket::{ARGS, HANDLERS, build};
+use click_elements::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "ToSocket",

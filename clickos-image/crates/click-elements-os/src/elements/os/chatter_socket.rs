@@ -22,8 +22,8 @@
 //! `ChatterSocket(TCP, 41901+); FromDevice(eth0) -> Print(seen) -> Discard;`
 use click_core::{ChatterOptions, Protocol};
 
-use crate::prelude::*;
 use crate::server::{CLASS, address, build};
+use click_elements::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "ChatterSocket",

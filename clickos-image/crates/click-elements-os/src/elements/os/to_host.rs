@@ -12,13 +12,13 @@
 //! See `KernelTun`.
 //! # Example
 //! `FromHost(fake0, 10.1.0.1/24) -> Classifier(12/0806) -> ARPResponder(0.0.0.0/0 1:1:1:1:1:1) -> ToHost(fake0);`
-use alloc::rc::Rc;
-use core::cell::RefCell;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 use click_core::Device;
 
 use crate::kernel_interface::{ETHERNET, Named};
-use crate::prelude::*;
+use click_elements::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "ToHost",

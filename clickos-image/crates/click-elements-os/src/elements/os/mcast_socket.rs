@@ -17,7 +17,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, socket_with};
 
-use crate::prelude::*;
+use click_elements::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "McastSocket",

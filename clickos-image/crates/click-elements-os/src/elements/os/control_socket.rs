@@ -19,8 +19,8 @@
 //! `ControlSocket(TCP, 41900+); ControlSocket(UNIX, /run/click.sock, READONLY true);`
 use click_core::{ControlOptions, Protocol};
 
-use crate::prelude::*;
 use crate::server::{CLASS, address, build};
+use click_elements::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "ControlSocket",

@@ -2,7 +2,7 @@
 //! Elements that have the program listen on a socket.
 use click_core::{Protocol, ServerAddress, ServerSocket};
 
-use crate::prelude::*;
+use click_elements::prelude::*;
 
 /// A class of such an element, but for its name, its arguments and what it builds.
 pub const CLASS: Class = Class {

@@ -18,8 +18,8 @@
 //! See `Socket`.
 //! # Example
 //! `FromSocket(UNIX_DGRAM, /run/in.sock) -> Print -> Discard;`
-use crate::prelude::*;
 use crate::socket::{ARGS, HANDLERS, build};
+use click_elements::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "FromSocket",

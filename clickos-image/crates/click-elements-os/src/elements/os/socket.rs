@@ -24,8 +24,8 @@
 //! millisecond. `count` and `drops` are ours; PROPER is refused.
 //! # Example
 //! `in :: Socket(UDP, 0.0.0.0, 4000) -> Print -> in;`
-use crate::prelude::*;
 use crate::socket::{ARGS, HANDLERS, build};
+use click_elements::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "Socket",

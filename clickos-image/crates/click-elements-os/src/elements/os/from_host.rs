@@ -22,7 +22,7 @@ use click_core::TunRequest;
 use crate::kernel_interface::{
     DEV_NAME, KernelInterface, PACKETS, SELECTED_CALLS, check_headroom, gateway, mtu, prefix_len,
 };
-use crate::prelude::*;
+use click_elements::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "FromHost",

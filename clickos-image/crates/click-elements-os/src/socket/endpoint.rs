@@ -13,7 +13,7 @@ use rustix::net::{
     acceptfrom_with, bind, connect, listen, recvfrom, send, sendto, socket_with,
 };
 
-use crate::prelude::*;
+use click_elements::prelude::*;
 
 /// Where a socket is.
 #[derive(Clone, Debug, PartialEq, Eq)]

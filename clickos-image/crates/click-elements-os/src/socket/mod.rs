@@ -7,7 +7,7 @@ use std::net::SocketAddrV4;
 use click_core::class::Arg;
 
 use crate::kernel_interface::check_headroom;
-use crate::prelude::*;
+use click_elements::prelude::*;
 use endpoint::{Address, Endpoint, Plan, Received};
 
 pub const ARGS: [Arg; 16] = [
