@@ -19,7 +19,7 @@ def environment(state):
             'CARGO_TERM_COLOR': 'never'}
 
 
-#: Packages with what the lab starts.
+#: Packages with what the lab starts; each has one program, of its name.
 _PACKAGES = tuple(options.DEFAULTS['CLICKOS_CRATES'].split())
 #: Those of them that a host without OpenStack needs.
 _PROCESS_HOST = ('clickos-process', 'cosmosd', 'cosmos', 'valed', 'vale-ctl')
@@ -34,12 +34,8 @@ _TOOLS = ('cosmos', 'vale-ctl', 'vale-tc', 'pkt-gen', 'click',
 
 
 def build(state):
-    """Build the programs of a compute host and Horizon's, optimized.
-
-    One run of cargo: crates have the same features for all of them.
-    """
-    _build(state, 'Rust programs', (*_PACKAGES, 'click-run'), [
-        word for name in (*_PACKAGES, CHECKER) for word in ('--bin', name)])
+    """Build the programs of a compute host and Horizon's, optimized."""
+    _build(state, 'Rust programs', (*_PACKAGES, CHECKER))
 
 
 def build_process_host(state):
@@ -49,14 +45,24 @@ def build_process_host(state):
 
 def build_click(state):
     """Build ``click`` and its relatives, optimized."""
-    _build(state, 'click programs', _CLICK)
+    _cargo(state, 'click programs', _CLICK, ['--bins'])
 
 
-def _build(state, what, names, targets=('--bins',)):
-    packages = [word for name in names for word in ('-p', name)]
+def _build(state, what, programs):
+    """Build some programs of one set of packages.
+
+    Crates have the features that the set asks for: with another one cargo
+    would build them again.
+    """
+    _cargo(state, what, (*_PACKAGES, 'click-run'),
+           [word for name in programs for word in ('--bin', name)])
+
+
+def _cargo(state, what, packages, targets):
+    named = [word for name in packages for word in ('-p', name)]
     with say.step(what):
         shell.run([prereq.rust_tool('cargo'), 'build', '--release',
-                   '--locked', *targets, *packages],
+                   '--locked', *targets, *named],
                   state.log / 'cargo.log', env=environment(state),
                   cwd=paths.REPO, timeout_s=3600)
     _link_tools(state)
