@@ -24,6 +24,7 @@ import re
 import tempfile
 
 import eventlet
+from eventlet import wsgi
 from tacker.db import api as db_api
 import webob
 import webob.dec
@@ -50,9 +51,15 @@ _JSON = 'application/json'
 #: Seconds in which a body has to come. Tacker's server waits for a client
 #: without end, and the project's place in the queue would wait with it.
 _TAKE_S = 300
-#: Bytes of the bodies of a project, and of all, while they are judged. Python
-#: needs up to eight times as many for what it reads in them.
+#: Seconds in which the rest of a body may come that nothing needs, with room
+#: for it and without.
+_REST_S, _REST_OF_EXCESS_S = 10, 1
+#: Bytes of the bodies of a project, and of all, until Tacker has answered.
+#: Python needs up to eight times as many for what it reads in them.
 OF_PROJECT, OF_ALL = 8 << 20, 64 << 20
+#: A body counts as this many at least. Each holds one of Tacker's 1,000
+#: threads, while its client is slow, or the cloud that it is about.
+LEAST = 128 << 10
 _bodies = fair_queue.Room(OF_PROJECT, OF_ALL, ' bytes')
 _RETRY = re.compile(r'/vnf_lcm_op_occs/([0-9a-fA-F-]+)/retry')
 _LISTS = {('packages', '/vnf_packages'),
@@ -79,20 +86,27 @@ class ApiFilter(object):
     @webob.dec.wsgify
     def __call__(self, request):
         try:
-            routes.require(self._routes, request.environ)
-            _judge_ids(self._api, request)
-            if request.is_body_readable:
-                _judge(self._api, request)
-                _take_package(self._api, request)
-            _take_query(self._api, request)
+            return self._judged(request)
         except routes.NotServed as refused:
             return _problem(refused.status, str(refused), refused.headers)
         except exception.ClickOSError as refused:
             return _problem(refused.http_status, str(refused),
                             refused.http_headers)
-        with _sessions(self._api, request):
-            return vnfd_ids.give(request.environ.get('tacker.context'),
-                                 self._answer(request))
+        finally:
+            _end_body(request)
+
+    def _judged(self, request):
+        """Return Tacker's answer to a request that may reach it."""
+        routes.require(self._routes, request.environ)
+        _judge_ids(self._api, request)
+        with _room(self._api, request):
+            if request.is_body_readable:
+                _judge(self._api, request)
+                _take_package(self._api, request)
+            _take_query(self._api, request)
+            with _sessions(self._api, request):
+                return vnfd_ids.give(request.environ.get('tacker.context'),
+                                     self._answer(request))
 
     def _answer(self, request):
         if _creates_vnf(self._api, request):
@@ -154,10 +168,14 @@ def _judge_ids(api, request):
 
 
 def _judge(api, request):
-    if (api, request.method) == ('packages', 'PUT'):
+    if _is_package(api, request):
         _judge_package(request)
     else:
         _judge_json(api, request)
+
+
+def _is_package(api, request):
+    return (api, request.method) == ('packages', 'PUT')
 
 
 def _creates_vnf(api, request):
@@ -213,32 +231,44 @@ def _judge_json(api, request):
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as taken:
         _take(request, taken, request_body.MAX_BODY)
         raw = taken.read()
-    if raw:
-        body = request_body.parse(raw, _may_bring_scripts(request))
-        context = request.environ.get('tacker.context')
-        if api == 'lifecycle' and context is not None:
-            owned.require_vims(context, body)
-            if request.method == 'POST':
-                vnfd_ids.take(context, body)
-            with _room(context, len(raw)):
-                _judge_early(context, request, body)
-        if (api, request.method) == ('lifecycle', 'PATCH'):
-            metadata.make_storable(body)
-        raw = json.dumps(body).encode()
-    request.body = raw
+    request.body = _taken(api, request, raw) if raw else raw
     # Tacker takes any type as JSON, but its router would parse a form first,
     # and take another method from it.
     request.content_type = _JSON
 
 
+def _taken(api, request, raw):
+    """Return what Tacker gets of a body."""
+    body = request_body.parse(raw, _may_bring_scripts(request))
+    context = request.environ.get('tacker.context')
+    if api == 'lifecycle' and context is not None:
+        owned.require_vims(context, body)
+        if request.method == 'POST':
+            vnfd_ids.take(context, body)
+        _judge_early(context, request, body)
+    if (api, request.method) == ('lifecycle', 'PATCH'):
+        metadata.make_storable(body)
+    return json.dumps(body).encode()
+
+
 @contextlib.contextmanager
-def _room(context, size):
-    """Keep room for a body while it may wait for its judgment."""
+def _room(api, request):
+    """Keep room for a body from before it comes until Tacker has answered.
+
+    Packages have a queue of their own.
+    """
+    if not request.is_body_readable or _is_package(api, request):
+        yield
+        return
+    size = request.content_length
+    if size is None or size > request_body.MAX_BODY:
+        size = request_body.MAX_BODY
     with contextlib.ExitStack() as taken:
         try:
-            taken.enter_context(_bodies.taken(context.project_id, size))
+            taken.enter_context(_bodies.taken(
+                _project(request), max(size, LEAST)))
         except fair_queue.Full as full:
-            raise full.refusal('requests that are judged')
+            raise full.refusal('bodies of requests')
         yield
 
 
@@ -288,8 +318,51 @@ def _take(request, taken, limit):
         while left and (piece := request.body_file.read(min(left, 65536))):
             taken.write(piece)
             left -= len(piece)
+        if not left and request.content_length is not None:
+            _drop(request.body_file)    # a client that sends reads no answer
     if not left:
         raise exception.RequestRefused(
             reason='the body is longer than the limit of %d bytes' % limit)
     taken.seek(0)
     return limit + 1 - left
+
+
+def _end_body(request):
+    """Wait a moment for the rest of a body, which nothing needs.
+
+    Before the next request of a connection Tacker's server reads the rest,
+    and waits for it without end. It closes a connection whose rest cannot be
+    read.
+    """
+    source = request.environ.get('eventlet.input')
+    if source is None or not (source.chunked_input or source.position < (
+            source.content_length or 0)):
+        return
+    # A client may send its body after "100 Continue" only.
+    if not getattr(source, 'should_send_hundred_continue', False):
+        with contextlib.ExitStack() as held:
+            rest_s = _REST_S
+            try:
+                held.enter_context(_bodies.taken(_project(request), LEAST))
+            except fair_queue.Full:
+                rest_s = _REST_OF_EXCESS_S
+            held.enter_context(contextlib.suppress(wsgi.ChunkReadError))
+            held.enter_context(eventlet.Timeout(rest_s, False))
+            _drop(source)
+    source.rfile = _Ended()
+
+
+def _drop(source):
+    """Read a body to its end, in turn with other requests."""
+    with contextlib.suppress(OSError):    # the client is gone
+        while source.read(65536):
+            eventlet.sleep(0)
+
+
+class _Ended:
+    """The rest of a body that nothing waits for."""
+
+    def read(self, _size=None):
+        raise wsgi.ChunkReadError('the rest of a body nothing needs')
+
+    readline = read

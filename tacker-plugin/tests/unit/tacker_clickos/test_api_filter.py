@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of a member's request reaches Tacker."""
 
+import contextlib
 import io
 import json
 import types
 from unittest import mock
 
+import eventlet
+from eventlet import wsgi
 import routes
 from routes import middleware
 import webob
 import webob.dec
 
 from tacker_clickos import api_filter
+from tacker_clickos import exception
 from tacker_clickos.package import archive
 from tacker_clickos import request_body
 from tests.unit.tacker_clickos import base
@@ -212,11 +216,156 @@ class BodyTest(FilterTestCase):
             self.assertEqual(400, response.status_int)
             self.assertLess(endless.tell(), limit + 70000)
 
+    def test_a_client_sends_a_long_body_before_it_reads_the_answer(self):
+        for path, method, api, limit in (
+                (ID, 'PATCH', 'lifecycle', request_body.MAX_BODY),
+                (PACKAGE, 'PUT', 'packages', archive.MAX_PACKAGE)):
+            body = io.BytesIO(b' ' * (2 * limit))
+            request = webob.Request.blank(path, method=method)
+            request.environ.update({'wsgi.input': body,
+                                    'CONTENT_LENGTH': str(2 * limit)})
+            response = request.get_response(
+                api_filter.factory({}, api=api)(tacker_api))
+            self.assertIn('is longer than the limit', response.json['detail'])
+            self.assertEqual(2 * limit, body.tell())
+
     def test_tacker_gets_what_was_judged(self):
         """Another parser may take the first of two values of a key."""
         response = self.send(b'{"cause": "http://a/", "cause": "b"}',
                              ID + '/heal', 'POST')
         self.assertEqual(b'{"cause": "b"}', response.body)
+
+
+class SlowBodyTest(FilterTestCase):
+    """Clients whose bodies do not come hold threads of Tacker's API."""
+
+    def slow(self, project_id, gone, **headers):
+        """Return a request whose client waits, and is gone at an event."""
+        body = mock.Mock(spec_set=('read',))
+        body.read.side_effect = lambda _size: gone.wait()
+        request = webob.Request.blank(
+            '/vims', method='POST', environ=self.of_project(project_id))
+        request.environ.pop('CONTENT_LENGTH', None)
+        request.environ.update({'wsgi.input': body,
+                                'wsgi.input_terminated': True, **headers})
+        return request
+
+    @staticmethod
+    def of_project(project_id):
+        return {'tacker.context': types.SimpleNamespace(
+            project_id=project_id, is_admin=True,
+            session=mock.Mock(spec_set=('close',)))}
+
+    def begin(self, request):
+        """Return a green thread that waits for a request's body."""
+        begun = eventlet.spawn(request.get_response, api_filter.factory(
+            {}, api='vims')(tacker_api))
+        eventlet.sleep(0)
+        return begun
+
+    def test_those_of_a_project_are_few(self):
+        for most, headers in (
+                (api_filter.OF_PROJECT // api_filter.LEAST,
+                 {'CONTENT_LENGTH': '2'}),
+                (api_filter.OF_PROJECT // request_body.MAX_BODY,
+                 {'CONTENT_LENGTH': str(1 << 40)}),
+                (api_filter.OF_PROJECT // request_body.MAX_BODY, {})):
+            gone = eventlet.Event()
+            waiting = [self.begin(self.slow('one', gone, **headers))
+                       for _number in range(most)]
+            refused = self.send(b'{}', '/vims', 'POST', 'vims',
+                                environ=self.of_project('one'))
+            self.assertEqual(429, refused.status_int)
+            self.assertIn('8388608 bytes wait already',
+                          refused.json['detail'])
+            self.assertEqual(200, self.send(
+                b'{}', '/vims', 'POST', 'vims',
+                environ=self.of_project('two')).status_int)
+            gone.send_exception(exception.RequestRefused(reason='gone'))
+            for each in waiting:
+                self.assertEqual(400, each.wait().status_int)
+            self.assertEqual({}, dict(api_filter._bodies._held))
+
+    def test_a_body_counts_until_tacker_has_answered(self):
+        """Tacker waits for Keystone, or for a subscription's test."""
+        held = []
+
+        @webob.dec.wsgify
+        def tacker(_request):
+            held.append(dict(api_filter._bodies._held))
+        for size in (2, api_filter.LEAST, api_filter.LEAST + 1):
+            request = webob.Request.blank(
+                '/vims', method='POST', environ=self.of_project('one'),
+                body=b'{}'.rjust(size))
+            request.get_response(api_filter.factory({}, api='vims')(tacker))
+        self.assertEqual([api_filter.LEAST, api_filter.LEAST,
+                          api_filter.LEAST + 1],
+                         [each['one'] for each in held])
+        self.assertEqual({}, dict(api_filter._bodies._held))
+
+    @contextlib.contextmanager
+    def connection(self):
+        """Yield a connection to a server as Tacker's, and where it ends."""
+        def application(environ, start_response):
+            environ.update(self.of_project('one'))
+            return api_filter.factory({}, api='vims')(tacker_api)(
+                environ, start_response)
+        listening = eventlet.listen(('127.0.0.1', 0))
+        server = eventlet.spawn(wsgi.server, listening, application,
+                                log=mock.Mock(spec_set=('write',)))
+        with contextlib.closing(
+                eventlet.connect(listening.getsockname())) as client:
+            yield client
+        server.kill()
+
+    def answers(self, *parts):
+        """Return what the server sends until it ends the connection.
+
+        :param parts: of what the client sends, then it waits
+        """
+        with self.connection() as client:
+            for part in parts:
+                client.sendall(part)
+                eventlet.sleep(0)
+            with client.makefile('rb') as found, eventlet.Timeout(30):
+                return found.read()
+
+    def test_no_thread_waits_for_the_rest_of_one(self):
+        """Neither Tacker nor the filter needs it."""
+        for status, path, header in (
+                (404, '/none', b'Content-Length: 99\r\n'),
+                (404, '/none', b'Transfer-Encoding: chunked\r\n'),
+                (404, '/none', b'Content-Length: 99\r\n'
+                               b'Expect: 100-continue\r\n'),
+                (200, '/vims', b'Transfer-Encoding: chunked\r\n'),
+                (400, '/vims', b'Content-Length: 99\r\n'),
+                (400, '/vims', b'Content-Length: 9999999\r\n')):
+            with mock.patch.multiple(api_filter, _REST_S=0.01, _TAKE_S=0.01):
+                found = self.answers(
+                    b'POST %s HTTP/1.1\r\n%s\r\n' % (
+                        path.encode(), header), b'5\r\n{')
+            self.assertTrue(found.startswith(b'HTTP/1.1 %d ' % status),
+                            (header, found))
+            self.assertEqual(1, found.count(b'HTTP/1.1'))
+        self.assertEqual({}, dict(api_filter._bodies._held))
+
+    def test_the_rest_of_what_is_too_much_has_less_time(self):
+        """Else a project held threads by refused requests."""
+        with mock.patch.multiple(
+                api_filter, _REST_S=999, _REST_OF_EXCESS_S=0.01), \
+                api_filter._bodies.taken('one', api_filter.OF_PROJECT):
+            found = self.answers(b'POST /vims HTTP/1.1\r\n'
+                                 b'Content-Length: 99\r\n\r\n', b'{')
+        self.assertTrue(found.startswith(b'HTTP/1.1 429 '), found)
+
+    def test_a_connection_whose_body_came_is_used_again(self):
+        found = self.answers(
+            b'POST /none HTTP/1.1\r\nContent-Length: 2\r\n\r\n', b'{}',
+            b'POST /none HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n',
+            b'2\r\n{}\r\n', b'0\r\n\r\n',
+            b'GET /none HTTP/1.1\r\n\r\n',
+            b'GET /none HTTP/1.1\r\nConnection: close\r\n\r\n')
+        self.assertEqual(4, found.count(b'HTTP/1.1 404'))
 
 
 class RouteTest(FilterTestCase):
