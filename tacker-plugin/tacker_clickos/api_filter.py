@@ -104,7 +104,7 @@ class ApiFilter(object):
                 _judge(self._api, request)
                 _take_package(self._api, request)
             _take_query(self._api, request)
-            with _sessions(self._api, request):
+            with _sessions(self._api, request), _counted(self._api, request):
                 return vnfd_ids.give(request.environ.get('tacker.context'),
                                      self._answer(request))
 
@@ -133,6 +133,14 @@ def _sessions(api, request):
     else:
         with contextlib.closing(context.session):
             yield
+
+
+def _counted(api, request):
+    """Count an operation that Tacker begins."""
+    context = request.environ.get('tacker.context')
+    if context is None or (api, request.method) != ('lifecycle', 'POST'):
+        return contextlib.nullcontext()
+    return early.begun(context, request.path_info)
 
 
 def _take_package(api, request):

@@ -8,6 +8,7 @@ projects: it parses no package (judgement.py), and holds no connection to the
 database while it waits.
 """
 
+import contextlib
 import datetime
 import re
 
@@ -40,6 +41,8 @@ MAX_OPEN = 128
 _OPERATION = re.compile(r'/vnf_instances/([^/]+)/(\w+)/?\Z')
 #: A failed operation begins again.
 _AGAIN = re.compile(r'/vnf_lcm_op_occs/[^/]+/(retry|rollback)/?\Z')
+#: The operations that Tacker begins, with their projects.
+_beginning = {}
 
 
 def judge_update(context, path, body):
@@ -85,8 +88,6 @@ def judge(context, path, body):
             return
         if vnfds.is_ours(vnf_instance.id):
             judged(context, vnf_instance, body)
-            # Others have begun while it waited for its turn.
-            require_few(context, path)
         else:
             stock.judge(vnf_instance.id, found[2], body)
 
@@ -117,9 +118,45 @@ def require_few(context, path):
     :param path: of a POST
     :raises: TooManyRequests
     """
-    if not (_OPERATION.match(path) or _AGAIN.match(path)):
+    if _begins(path):
+        _require_few(rows.open_operations(context.project_id))
+
+
+@contextlib.contextmanager
+def begun(context, path):
+    """Let Tacker begin an operation of a project with few that are not over.
+
+    Others have begun while it waited for its body or its turn. Tacker stores
+    an operation a moment later, so those count that it has not answered yet.
+
+    :param path: of a POST
+    :raises: TooManyRequests
+    """
+    if not _begins(path):
+        yield
         return
+    before = _of_project(context.project_id)
     count = rows.open_operations(context.project_id)
+    _require_few(count + len(before | _of_project(context.project_id)))
+    mine = object()
+    _beginning[mine] = context.project_id
+    try:
+        yield
+    finally:
+        del _beginning[mine]
+
+
+def _of_project(project_id):
+    """Return the operations of a project that Tacker begins."""
+    return {each for each, owner in _beginning.items() if owner == project_id}
+
+
+def _begins(path):
+    """Return whether a POST begins an operation."""
+    return _OPERATION.match(path) or _AGAIN.match(path)
+
+
+def _require_few(count):
     if count >= MAX_OPEN:
         raise exception.TooManyRequests(
             reason='operations of VNFs: %d of this project are in progress, '

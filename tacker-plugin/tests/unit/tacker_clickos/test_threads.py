@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conductor's threads are shared among projects; the excess waits."""
 
+import collections
 import datetime
 import json
 import threading
 import time
 import types
 
+import eventlet
 from oslo_utils import timeutils
 from tacker.common import coordination
 from tacker.db.db_sqlalchemy import models
@@ -281,6 +283,36 @@ class FilterTest(test_early.EarlyTestCase):
         for word in ('fail', 'cancel'):
             self.send(_OPERATION + word)
         self.assertEqual(2, len(self.reached))
+
+    def test_operations_that_begin_together_are_bounded(self):
+        """Tacker stores them a moment after they were counted."""
+        stored, answers = [], []
+
+        def count(_project_id):
+            found = len(stored)
+            eventlet.sleep(0)
+            return found
+        self.patch(early.rows, 'open_operations', side_effect=count)
+
+        def store():
+            eventlet.sleep(0)
+            stored.append(None)
+            eventlet.sleep(0)
+        self.on_request = store
+
+        def send():
+            answers.append(self.send(_OPERATION + 'rollback')[0])
+        for each in [eventlet.spawn(send)
+                     for _number in range(early.MAX_OPEN + 9)]:
+            each.wait()
+        self.assertEqual({202: early.MAX_OPEN, 429: 9},
+                         collections.Counter(answers))
+        self.assertEqual({}, early._beginning)
+
+    def test_operations_that_begin_while_a_body_comes_count(self):
+        self.patch(early.rows, 'open_operations',
+                   side_effect=[0, early.MAX_OPEN])
+        self.assertRefused(429, 'the limit is 128', _VNF + '/heal', {})
 
     def test_what_is_over_does_not_count(self):
         self.make_operation('HEAL', 'STARTING', 5)
