@@ -17,14 +17,16 @@ class Chains:
     Chains whose name is no UUID are an operator's; they stay.
     """
 
-    def __init__(self, client, neutron):
+    def __init__(self, client, neutron, record):
         """Compare the switch's chains with Neutron's port chains.
 
         :param client: CosmosClient
         :param neutron: ports.Neutron
+        :param record: record.Record
         """
         self._client = client
         self._neutron = neutron
+        self._record = record
         #: Two loops of the agent set chains.
         self._lock = threading.Lock()
         self._compared = False
@@ -68,13 +70,17 @@ class Chains:
         chains, kept, self._reasons = self._neutron.chains()
         wanted = {chain['chain']: chain for chain in chains}
         known = self._known()
+        if not self._compared:
+            self._set = {name: chain for name, chain
+                         in self._record.load().items() if name not in known}
         # One that is not ready fails closed: a new switch gets the definition
         # that was in force.
         again = {name: self._set[name] for name in
                  (kept.keys() & self._set.keys()) - wanted.keys()
                  - known.keys() if not _exceeds(self._set[name], kept[name])}
         # The definitions in force of the others stay for now.
-        new = {name for name, chain in (wanted | again).items()
+        both = wanted | again
+        new = {name for name, chain in both.items()
                if self._changes(name, chain, known)}
         rights = kept | {name: _networks(wanted[name])
                          for name in wanted.keys() - new}
@@ -85,14 +91,14 @@ class Chains:
                 self._set.pop(name, None)
                 LOG.info('Chain %s is removed', name)
         # A switch that started again does not have those to remove.
-        for name in (self._set.keys() - wanted.keys() - again.keys()
-                     - known.keys()):
+        for name in self._set.keys() - both.keys() - known.keys():
             del self._set[name]
-        for name in self._refused.keys() - wanted.keys() - again.keys():
+        for name in self._refused.keys() - both.keys():
             del self._refused[name]
         self._note_lost({name: wanted.get(name, self._set[name])
                          for name in self._set.keys() - known.keys() - new})
         self._compared = True
+        self._record.save(self._set)
 
     def _note_lost(self, lost):
         for name in lost.keys() - self._lost.keys():
@@ -111,8 +117,9 @@ class Chains:
 
         :returns: whether the switch took a new definition
         """
-        if name in self._set and name not in known:
-            # The switch has started again.
+        if name not in known and (name in self._set or not self._compared):
+            # The switch has started again. An agent that has just started,
+            # too, does not know what was in force.
             return self._apply(name, chain, restored=True)
         if name not in known or self._set.get(name) != chain:
             return self._apply(name, chain)

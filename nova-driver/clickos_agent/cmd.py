@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program clickos-agent."""
 
+import os
 import signal
 import sys
 import threading
@@ -25,6 +26,7 @@ from clickos_agent import load
 from clickos_agent import metrics
 from clickos_agent import policies
 from clickos_agent import ports
+from clickos_agent import record
 from clickos_agent import resync
 from clickos_agent import rpc
 from clickos_agent import uplinks
@@ -53,7 +55,7 @@ def main(argv=None):
     transport = oslo_messaging.get_rpc_transport(
         CONF, url=options.neutron_transport_url)
     neutron = ports.Neutron(transport, CONF.host, _NEUTRON_TIMEOUT_S)
-    port_chains = chains.Chains(_client(CONF), neutron)
+    port_chains = chains.Chains(_client(CONF), neutron, _record(options))
     parts = [make_server(CONF, port_chains.reason),
              *make_ports(CONF, transport, neutron, port_chains),
              metrics.Endpoint(_client(CONF), options.metrics_host,
@@ -83,6 +85,12 @@ def _configure(argv):
 def _client(conf):
     return CosmosClient(conf.clickos_agent.cosmosd_socket,
                         timing.MARGIN_S)
+
+
+def _record(options):
+    """:returns: where the chains in force are kept, with systemd's folder"""
+    folders = os.environ.get('STATE_DIRECTORY', '').split(':')
+    return record.Record(options.state_dir or folders[0] or None)
 
 
 def make_ports(conf, transport, neutron, port_chains):

@@ -64,6 +64,13 @@ Seconds between two reports to Neutron that this agent is alive.
 After ``[DEFAULT] agent_down_time`` of neutron.conf without a report, Neutron
 binds no port of this host. Keep the interval below half of that time.
 """),
+    cfg.StrOpt('state_dir', help="""
+Folder in which the agent keeps which chains are in force.
+
+After a restart of the agent and the switch together, as after a reboot of the
+host, packets bypass no chain that was in force before. Unset, it is the first
+folder of systemd's ``STATE_DIRECTORY``; without that nothing is kept.
+"""),
     cfg.HostAddressOpt('metrics_host', default='127.0.0.1', help="""
 Address at which the agent answers on ``metrics_port``.
 """),

@@ -30,7 +30,7 @@ class OptionsTest(testtools.TestCase):
                           'interface_mappings', 'metrics_host',
                           'metrics_port', 'neutron_transport_url',
                           'port_look_interval', 'report_interval',
-                          'tunnel_ip'},
+                          'state_dir', 'tunnel_ip'},
                          found['clickos_agent'])
         self.assertLessEqual(
             set(CLICKOS) | {'auth_type', 'auth_url', 'timeout',

@@ -71,8 +71,9 @@ def write(site):
             'DEFAULT': {'transport_url': site.rabbit_url(
                             name, rabbit.vhost(host)),
                         'host': host.name},
-            'clickos_agent': {'neutron_transport_url': site.rabbit_url(
-                name, 'neutron')},
+            'clickos_agent': {
+                'neutron_transport_url': site.rabbit_url(name, 'neutron'),
+                'state_dir': site.folder(name)},
             'oslo_messaging_rabbit': rabbit.options(site)},
             _tunnel(site, host),
             options.of('agent', CLICKOS_COSMOSD_SOCKET=socket)), name)

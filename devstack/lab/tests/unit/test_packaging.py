@@ -63,6 +63,13 @@ class UnitTest(unittest.TestCase):
         for option, folder in zip(('state_dir', 'capture_dir'), folders):
             self.assertIn(f'{option} = "{folder}"\n', text)
 
+    def test_a_purge_removes_the_folders_of_the_services(self):
+        for package in _UNITS:
+            folder = _unit(package)['StateDirectory'].split()[0]
+            self.assertIn(f'rm -rf /var/lib/{folder}\n', (
+                debs.SOURCES / package / 'postrm').read_text())
+            self.assertEqual('0700', _unit(package)['StateDirectoryMode'])
+
     def test_the_agent_has_no_capability(self):
         self.assertEqual('', _unit('agent')['CapabilityBoundingSet'])
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains follow Neutron: with a cosmosd double."""
 
+import pathlib
 import threading
 
 from cosmos_client import CosmosError
@@ -9,6 +10,7 @@ import testtools
 
 from clickos_agent import chains
 from clickos_agent import ports
+from clickos_agent import record
 from clickos_agent import resync
 
 NAMES = ['01234567-89ab-4def-8123-00000000000%d' % n for n in range(3)]
@@ -66,9 +68,10 @@ class ChainsTest(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
+        self.folder = None
 
     def keeper(self, switch, neutron):
-        return chains.Chains(switch, neutron)
+        return chains.Chains(switch, neutron, record.Record(self.folder))
 
     def test_differences_are_set_and_removed(self):
         switch = Switch(NAMES[0], 'by-hand')
@@ -87,8 +90,10 @@ class ChainsTest(testtools.TestCase):
         self.assertEqual([('set', NAMES[1], 3)], switch.calls)
 
     def test_a_switch_that_started_again_gets_its_chains_back(self):
-        switch, neutron = Switch(), Neutron(chain(NAMES[0]))
+        switch, neutron = Switch(), Neutron()
         keeper = self.keeper(switch, neutron)
+        keeper.run_once()
+        neutron.wanted.append(chain(NAMES[0]))
         keeper.run_once()
         self.assertNotIn('restored', switch.chains[NAMES[0]])
         switch.chains.clear()
@@ -99,6 +104,82 @@ class ChainsTest(testtools.TestCase):
         switch.calls.clear()
         keeper.run_once()
         self.assertEqual([], switch.calls)
+
+    def test_packets_bypass_no_chain_after_a_start_of_agent_and_switch(self):
+        switch = Switch(NAMES[1])
+        neutron = Neutron(chain(NAMES[0]), chain(NAMES[1], 2))
+        keeper = self.keeper(switch, neutron)
+        neutron.away = True
+        self.assertRaises(ports.NeutronUnavailable, keeper.restore)
+        neutron.away = False
+        keeper.restore()
+        self.assertTrue(switch.chains[NAMES[0]]['restored'])
+        # The switch has it: nothing bypasses a change.
+        self.assertNotIn('restored', switch.chains[NAMES[1]])
+
+    def keep(self):
+        """Keep chains on disk from now on."""
+        self.folder = self.useFixture(fixtures.TempDir()).path
+
+    def test_a_new_agent_restores_what_a_new_switch_lost(self):
+        """One is not ready, one refused, and one was removed meanwhile."""
+        self.keep()
+        entered = chain(NAMES[1]) | {'classifiers': [{'source_port': 'a'}]}
+        neutron = Neutron(chain(NAMES[0]), entered, chain(NAMES[2]))
+        self.keeper(Switch(), neutron).run_once()
+        neutron.wanted, neutron.kept = [entered], {NAMES[0]: None}
+        for _start in range(2):
+            switch = Switch()
+            switch.refused = NAMES[1]
+            self.assertEqual({('vale0', 'a')},
+                             self.keeper(switch, neutron).restore())
+            self.assertEqual([chain(NAMES[0]) | {'restored': True}],
+                             list(switch.chains.values()))
+
+    def test_the_switch_has_what_a_new_agent_read(self):
+        """It may have another definition than the last agent kept."""
+        self.keep()
+        switch, neutron = Switch(), Neutron(chain(NAMES[0]))
+        self.keeper(switch, neutron).run_once()
+        switch.chains[NAMES[0]] = chain(NAMES[0], 2)
+        self.keeper(switch, neutron).run_once()
+        self.assertEqual([chain(NAMES[0])], list(switch.chains.values()))
+
+    def test_an_answer_that_is_missing_loses_no_chain(self):
+        self.keep()
+        neutron = Neutron(chain(NAMES[0]))
+        self.keeper(Switch(), neutron).run_once()
+        neutron.wanted, neutron.kept = [], {NAMES[0]: None}
+        switch = Switch()
+        keeper = self.keeper(switch, neutron)
+        for away in (True, False):
+            neutron.away = away
+            try:
+                keeper.run_once()
+            except ports.NeutronUnavailable:
+                pass
+        self.assertEqual([NAMES[0]], list(switch.chains))
+
+    def test_chains_that_cannot_be_kept(self):
+        self.keep()
+        switch, neutron = Switch(), Neutron(chain(NAMES[0]))
+        path = pathlib.Path(self.folder, 'chains.json')
+        for text in ('{', '[1]', '{}', '[{"chain": "a", "switch": 1}]',
+                     '[{"chain": "a", "switch": "b", "nat": 1}]'):
+            path.write_text(text)
+            self.assertEqual({}, record.Record(self.folder).load())
+        path.unlink()
+        path.mkdir()
+        keeper = self.keeper(switch, neutron)
+        logged = self.useFixture(fixtures.FakeLogger())
+        for _again in range(2):
+            keeper.run_once()
+        self.assertEqual([NAMES[0]], list(switch.chains))
+        self.assertEqual(1, logged.output.count('are not kept'))
+        path.rmdir()
+        keeper.run_once()
+        self.assertEqual({NAMES[0]: chain(NAMES[0])},
+                         record.Record(self.folder).load())
 
     def test_a_chain_that_is_not_ready_stays_as_it_is(self):
         switch, neutron = Switch(*NAMES[:2]), Neutron()
@@ -258,7 +339,7 @@ class ChainsTest(testtools.TestCase):
     def test_a_hint_ends_the_wait(self):
         switch, neutron = Switch(), Neutron()
         keeper = resync.ResyncLoop(
-            'chains', chains.Chains(switch, neutron).run_once, 600)
+            'chains', self.keeper(switch, neutron).run_once, 600)
         keeper.start()
         neutron.wanted = [chain(NAMES[0])]
         keeper.trigger()

@@ -67,6 +67,37 @@ class ServerTest(testtools.TestCase):
             self.assertFalse(hasattr(endpoint, method), method)
 
 
+class RecordTest(testtools.TestCase):
+    """Where the agent keeps the chains in force."""
+
+    def kept_in(self, state_dir):
+        """Return which of three folders has a record then."""
+        top = self.useFixture(fixtures.TempDir()).path
+        folders = [os.path.join(top, name) for name in 'abc']
+        for folder in folders:
+            os.mkdir(folder)
+        self.useFixture(fixtures.EnvironmentVariable(
+            'STATE_DIRECTORY', ':'.join(folders[1:])))
+        options = cfg.ConfigOpts()
+        conf.register_opts(options)
+        options([])
+        options.set_override('state_dir', state_dir and folders[0],
+                             group='clickos_agent')
+        cmd._record(options.clickos_agent).save({})
+        return [name for name, folder in zip('abc', folders)
+                if os.listdir(folder)]
+
+    def test_the_option_comes_before_the_units_folder(self):
+        self.assertEqual(['a'], self.kept_in(True))
+        self.assertEqual(['b'], self.kept_in(None))
+
+    def test_without_a_folder_nothing_is_kept(self):
+        self.useFixture(fixtures.EnvironmentVariable('STATE_DIRECTORY'))
+        found = cmd._record(mock.Mock(state_dir=None))
+        found.save({UUID: {}})
+        self.assertEqual({}, found.load())
+
+
 class EventsTest(testtools.TestCase):
     """Which parts of the switch are compared after events of cosmosd."""
 
