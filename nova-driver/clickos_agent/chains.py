@@ -10,6 +10,10 @@ from oslo_utils import uuidutils
 
 LOG = logging.getLogger(__name__)
 
+#: What chain-list says beyond the arguments of chain-set.
+_FIGURES = ('counters', 'hop_counters', 'live_pairs', 'hosts', 'is_changing',
+            'restored')
+
 
 class Chains:
     """Compares the switch's chains with Neutron's port chains.
@@ -78,10 +82,11 @@ class Chains:
         again = {name: self._set[name] for name in
                  (kept.keys() & self._set.keys()) - wanted.keys()
                  - known.keys() if not _exceeds(self._set[name], kept[name])}
-        # The definitions in force of the others stay for now.
+        # The definitions in force of the others stay for now. Those that the
+        # switch had come first, because its number of chains is limited.
         both = wanted | again
-        new = {name for name, chain in both.items()
-               if self._changes(name, chain, known)}
+        new = {name for name in sorted(both, key=lambda n: n not in self._set)
+               if self._changes(name, both[name], known)}
         rights = kept | {name: _networks(wanted[name])
                          for name in wanted.keys() - new}
         for name in known.keys() - new:
@@ -90,6 +95,9 @@ class Chains:
                                   chain=name)
                 self._set.pop(name, None)
                 LOG.info('Chain %s is removed', name)
+            else:
+                # An agent that has started since knows it from now on.
+                self._set.setdefault(name, _definition(known[name]))
         # A switch that started again does not have those to remove.
         for name in self._set.keys() - both.keys() - known.keys():
             del self._set[name]
@@ -123,6 +131,7 @@ class Chains:
             return self._apply(name, chain, restored=True)
         if name not in known or self._set.get(name) != chain:
             return self._apply(name, chain)
+        self._refused.pop(name, None)
         return False
 
     def _apply(self, name, chain, **state):
@@ -143,6 +152,11 @@ class Chains:
         LOG.info('Chain %(name)s has %(hops)d hops now',
                  {'name': name, 'hops': len(chain['hops'])})
         return True
+
+
+def _definition(info):
+    """Return what chain-set got, of what chain-list says."""
+    return {key: value for key, value in info.items() if key not in _FIGURES}
 
 
 def _entries(chain):

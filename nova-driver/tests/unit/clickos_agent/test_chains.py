@@ -280,6 +280,52 @@ class ChainsTest(testtools.TestCase):
             keeper.restore()
             self.assertEqual({}, switch.chains)
 
+    def test_a_new_agent_knows_what_the_switch_had(self):
+        """One chain is not ready, and of one the switch refuses a change."""
+        switch = Switch(*NAMES[:2])
+        for figures in switch.chains.values():
+            figures.update(counters={}, hop_counters=[], live_pairs=[1],
+                           is_changing=True, hosts=[], restored=True)
+        changed = chain(NAMES[1], 2) | {
+            'classifiers': [{'source_port': 'a'}]}
+        neutron = Neutron(changed)
+        neutron.kept = {NAMES[0]: None}
+        keeper = self.keeper(switch, neutron)
+        switch.refused = NAMES[1]
+        keeper.run_once()
+        self.assertEqual([('set', NAMES[1], 2)], switch.calls)
+        switch.chains.clear()
+        self.assertEqual({('vale0', 'a')}, keeper.restore())
+        self.assertEqual([chain(NAMES[0]) | {'restored': True}],
+                         list(switch.chains.values()))
+
+    def test_chains_that_a_switch_had_come_before_others(self):
+        """It has room for 64, and the first ones get it."""
+        switch, neutron = Switch(), Neutron(chain(NAMES[2]))
+        keeper = self.keeper(switch, neutron)
+        keeper.run_once()
+        neutron.wanted, neutron.kept = [chain(NAMES[1])], {NAMES[2]: None}
+        keeper.run_once()
+        switch.chains.clear()
+        switch.calls.clear()
+        neutron.wanted.insert(0, chain(NAMES[0]))
+        keeper.restore()
+        self.assertEqual([NAMES[1], NAMES[2], NAMES[0]],
+                         [name for _, name, _ in switch.calls])
+
+    def test_a_change_that_is_taken_back_is_not_refused_any_more(self):
+        switch, neutron = Switch(), Neutron(chain(NAMES[0]))
+        keeper = self.keeper(switch, neutron)
+        keeper.run_once()
+        neutron.wanted = [chain(NAMES[0], 2)]
+        switch.refused = NAMES[0]
+        keeper.run_once()
+        neutron.wanted = [chain(NAMES[0])]
+        keeper.run_once()
+        # Neutron is not asked for chains without a reason.
+        neutron.away = True
+        self.assertEqual(set(), keeper.restore())
+
     def test_ports_whose_packets_enter_a_lost_chain_are_named(self):
         entered = chain(NAMES[0]) | {'segment': 7, 'classifiers': [
             {'source_port': 'a', 'destination_port': 'b'},
