@@ -8,6 +8,8 @@ from cosmos_client import CosmosError
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 
+from clickos_agent import ports
+
 LOG = logging.getLogger(__name__)
 
 #: What chain-list says beyond the arguments of chain-set.
@@ -71,7 +73,11 @@ class Chains:
                     for entry in _entries(chain)}
 
     def _compare(self):
-        chains, kept, self._reasons = self._neutron.chains()
+        try:
+            chains, kept, self._reasons = self._neutron.chains()
+        except ports.NeutronUnavailable:
+            self._restore_as_they_were()
+            raise
         wanted = {chain['chain']: chain for chain in chains}
         known = self._known()
         if not self._compared:
@@ -107,6 +113,15 @@ class Chains:
                          for name in self._set.keys() - known.keys() - new})
         self._compared = True
         self._record.save(self._set)
+
+    def _restore_as_they_were(self):
+        """Set lost chains without Neutron's word: no change is known of.
+
+        What an earlier agent kept may be older than their rights.
+        """
+        if self._compared:
+            for name in self._set.keys() - self._known().keys():
+                self._apply(name, self._set[name], restored=True)
 
     def _note_lost(self, lost):
         for name in lost.keys() - self._lost.keys():

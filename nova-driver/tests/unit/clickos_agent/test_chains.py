@@ -382,6 +382,24 @@ class ChainsTest(testtools.TestCase):
         self.assertRaises(ports.NeutronUnavailable, keeper.run_once)
         self.assertEqual([], switch.calls)
 
+    def test_a_new_switch_gets_its_chains_without_neutron(self):
+        """Ports without port security forward already."""
+        self.keep()
+        switch, neutron = Switch(), Neutron(*map(chain, NAMES[:2]))
+        keeper = self.keeper(switch, neutron)
+        keeper.run_once()
+        switch.chains.clear()
+        switch.refused, neutron.away = NAMES[1], True
+        for _look in range(2):
+            self.assertRaises(ports.NeutronUnavailable, keeper.restore)
+            self.assertEqual([chain(NAMES[0]) | {'restored': True}],
+                             list(switch.chains.values()))
+        # It does not know whether those of an earlier agent are right.
+        switch.chains.clear()
+        self.assertRaises(ports.NeutronUnavailable,
+                          self.keeper(switch, neutron).restore)
+        self.assertEqual({}, switch.chains)
+
     def test_a_hint_ends_the_wait(self):
         switch, neutron = Switch(), Neutron()
         keeper = resync.ResyncLoop(
