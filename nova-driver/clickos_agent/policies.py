@@ -89,8 +89,9 @@ class Policies:
             LOG.warning('Guest %(guest)s: %(why)s',
                         {'guest': port.uuid, 'why': e})
             return True
-        return any(each['closed'] for each in found
-                   if each['port_id'] == port.port_id)
+        # A port that the switch does not have yet comes without rules.
+        return not any(each['port_id'] == port.port_id and not each['closed']
+                       for each in found)
 
     def _set(self, port, verb, **arguments):
         """:returns: whether the switch took it"""

@@ -152,6 +152,16 @@ class PoliciesTest(test_ports.TestCase):
         self.held = set()
         self.assertIsNone(self.policies.run_once())
 
+    def test_a_held_port_that_the_switch_does_not_have_gets_no_rules(self):
+        """It comes back closed at any moment."""
+        plugin, self.held = self.closed_plugin(), {('vale0', 'p0')}
+        call = self.policies._client.call
+
+        def without_ports(verb, **args):
+            return {'ports': []} if verb == 'vif-list' else call(verb, **args)
+        self.policies._client.call = without_ports
+        self.assertEqual(['p1'], [args['port'] for args in self.look(plugin)])
+
     def test_a_port_without_its_addresses_stays_closed(self):
         plugin = Plugin()
         plugin.rules = {test_ports.PORT: RULES, test_ports.OTHER: None}
