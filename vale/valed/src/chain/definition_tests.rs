@@ -123,6 +123,10 @@ fn a_restored_chain_drops_packets_until_the_other_hosts_know_it() {
     assert_eq!(hosts.flow(), [0, 0]);
     assert_eq!(hosts.nets[0].b.received().len(), 0);
     assert_eq!(hosts.nets[0].info().counters.dropped, 40);
+    // An agent that starts again sets it without the word.
+    hosts.set(0, pairs.clone(), &json!({}));
+    assert_eq!(hosts.flow(), [0, 0]);
+    assert_eq!(hosts.nets[0].b.received().len(), 0);
     hosts.tick(2);
     assert_eq!(hosts.flow(), before);
     assert_eq!(hosts.nets[0].b.received().len(), 40);

@@ -245,6 +245,8 @@ impl Chains {
         if let Some(waiting) = self.chains.iter().position(same) {
             let mut old = self.chains.remove(waiting);
             new.phase = old.phase;
+            // Packets that it blocks do not bypass it because it was set again.
+            new.set.restored |= old.set.restored;
             new.keep_states(&mut old);
             self.chains.push(new);
         } else if new.route.is_none() || found.is_some_and(|n| self.is_settled(n, &new)) {
