@@ -4,6 +4,7 @@
 import pathlib
 import threading
 
+from clickos_client import contract
 from cosmos_client import CosmosError
 import fixtures
 import testtools
@@ -298,6 +299,12 @@ class ChainsTest(testtools.TestCase):
         self.assertEqual({('vale0', 'a')}, keeper.restore())
         self.assertEqual([chain(NAMES[0]) | {'restored': True}],
                          list(switch.chains.values()))
+
+    def test_a_definition_is_what_chain_set_takes(self):
+        listed, taken = (contract.CONTRACT['$defs'][name]['properties']
+                         for name in ('ChainInfo', 'ChainSet'))
+        self.assertEqual(taken.keys() - {'restored'},
+                         chains._definition(listed).keys())
 
     def test_chains_that_a_switch_had_come_before_others(self):
         """It has room for 64, and the first ones get it."""
