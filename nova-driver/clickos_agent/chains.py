@@ -15,6 +15,8 @@ LOG = logging.getLogger(__name__)
 #: What chain-list says beyond the arguments of chain-set.
 _FIGURES = ('counters', 'hop_counters', 'live_pairs', 'hosts', 'is_changing',
             'restored')
+#: Of valed's error while it has no port.
+_NO_SWITCH = 'no-such-switch'
 
 
 class Chains:
@@ -36,12 +38,16 @@ class Chains:
         #: Two loops of the agent set chains.
         self._lock = threading.Lock()
         self._compared = False
+        #: Chains that may have been in force before this agent started.
+        self._unsure = set()
         self._set = {}
         self._reasons = {}
         #: Why the switch refused chains at the last try.
         self._refused = {}
         #: Chains that were in force, and that a new switch does not have.
         self._lost = {}
+        #: Those of them that are logged.
+        self._noted = set()
 
     def reason(self, name):
         """Return why a chain is not ready, as Neutron said last, or None."""
@@ -83,6 +89,7 @@ class Chains:
         if not self._compared:
             self._set = {name: chain for name, chain
                          in self._record.load().items() if name not in known}
+            self._unsure = wanted.keys() - known.keys()
         # One that is not ready fails closed: a new switch gets the definition
         # that was in force.
         again = {name: self._set[name] for name in
@@ -109,6 +116,7 @@ class Chains:
             del self._set[name]
         for name in self._refused.keys() - both.keys():
             del self._refused[name]
+        self._unsure &= self._refused.keys()
         self._note_lost({name: wanted.get(name, self._set[name])
                          for name in self._set.keys() - known.keys() - new})
         self._compared = True
@@ -124,10 +132,15 @@ class Chains:
                 self._apply(name, self._set[name], restored=True)
 
     def _note_lost(self, lost):
-        for name in lost.keys() - self._lost.keys():
+        refused = {name for name in lost if not self._waits(name)}
+        for name in refused - self._noted:
             LOG.error('Chain %s was in force, and the switch refuses it: '
                       'ports whose packets enter it stay closed', name)
-        self._lost = lost
+        self._lost, self._noted = lost, refused
+
+    def _waits(self, name):
+        """Return whether a chain's switch has no port yet, as at a boot."""
+        return _NO_SWITCH in self._refused.get(name, '')
 
     def _known(self):
         """Return Neutron's chains in the switch."""
@@ -140,9 +153,8 @@ class Chains:
 
         :returns: whether the switch took a new definition
         """
-        if name not in known and (name in self._set or not self._compared):
-            # The switch has started again. An agent that has just started,
-            # too, does not know what was in force.
+        if name not in known and (name in self._set or name in self._unsure):
+            # The switch has started again, maybe together with the agent.
             return self._apply(name, chain, restored=True)
         if name not in known or self._set.get(name) != chain:
             return self._apply(name, chain)
@@ -157,10 +169,11 @@ class Chains:
         try:
             self._client.call('chain-set', **(chain | state))
         except CosmosError as e:
-            if str(e) != self._refused.get(name):
+            before = self._refused.get(name)
+            self._refused[name] = str(e)
+            if str(e) != before and not self._waits(name):
                 LOG.warning('Chain %(name)s: %(why)s',
                             {'name': name, 'why': e})
-            self._refused[name] = str(e)
             return False
         self._refused.pop(name, None)
         self._set[name] = chain

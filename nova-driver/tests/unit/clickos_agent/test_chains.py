@@ -27,7 +27,7 @@ class Switch:
     def __init__(self, *names):
         self.chains = {name: chain(name) for name in names}
         self.calls = []
-        self.refused = None
+        self.refused, self.reason = None, 'no'
         self.was_set = threading.Event()
 
     def call(self, verb, **args):
@@ -39,7 +39,7 @@ class Switch:
     def _chain_set(self, **new):
         self.calls.append(('set', new['chain'], len(new['hops'])))
         if new['chain'] == self.refused:
-            raise CosmosError('switch', 'no')
+            raise CosmosError('switch', self.reason)
         self.chains[new['chain']] = new
         self.was_set.set()
         return {}
@@ -113,6 +113,10 @@ class ChainsTest(testtools.TestCase):
         neutron.away = True
         self.assertRaises(ports.NeutronUnavailable, keeper.restore)
         neutron.away = False
+        # At a boot the switch takes no chain before it has a port.
+        switch.refused = NAMES[0]
+        keeper.restore()
+        switch.refused = None
         keeper.restore()
         self.assertTrue(switch.chains[NAMES[0]]['restored'])
         # The switch has it: nothing bypasses a change.
@@ -356,6 +360,22 @@ class ChainsTest(testtools.TestCase):
         switch.refused = None
         self.assertEqual(set(), keeper.restore())
         self.assertTrue(switch.chains[NAMES[0]]['restored'])
+
+    def test_chains_of_a_switch_without_a_port_are_no_errors(self):
+        """So it is after each boot."""
+        switch, neutron = Switch(), Neutron(chain(NAMES[0]))
+        keeper = self.keeper(switch, neutron)
+        keeper.run_once()
+        switch.chains.clear()
+        logged = self.useFixture(fixtures.FakeLogger())
+        switch.refused, switch.reason = NAMES[0], (
+            'chain vale0:x: no-such-switch: vale0: there is no such switch')
+        keeper.restore()
+        self.assertEqual('', logged.output)
+        switch.reason = 'no'
+        keeper.restore()
+        self.assertEqual([1, 1], [logged.output.count(text) for text in (
+            'switch: no', 'was in force')])
 
     def test_a_chain_that_was_refused_is_tried_before_ports_open(self):
         switch, neutron = Switch(), Neutron(chain(NAMES[0]))
