@@ -34,6 +34,13 @@ def tacker_api(request):
     return webob.Response(body=request.body)
 
 
+def of_project(project_id):
+    """Return the environment of a project's request."""
+    return {'tacker.context': types.SimpleNamespace(
+        project_id=project_id, is_admin=True,
+        session=mock.Mock(spec_set=('close',)))}
+
+
 class FilterTestCase(base.TestCase):
 
     def send(self, body, path=ID, method='PATCH', api='lifecycle', **options):
@@ -244,17 +251,11 @@ class SlowBodyTest(FilterTestCase):
         body = mock.Mock(spec_set=('read',))
         body.read.side_effect = lambda _size: gone.wait()
         request = webob.Request.blank(
-            '/vims', method='POST', environ=self.of_project(project_id))
+            '/vims', method='POST', environ=of_project(project_id))
         request.environ.pop('CONTENT_LENGTH', None)
         request.environ.update({'wsgi.input': body,
                                 'wsgi.input_terminated': True, **headers})
         return request
-
-    @staticmethod
-    def of_project(project_id):
-        return {'tacker.context': types.SimpleNamespace(
-            project_id=project_id, is_admin=True,
-            session=mock.Mock(spec_set=('close',)))}
 
     def begin(self, request):
         """Return a green thread that waits for a request's body."""
@@ -274,13 +275,13 @@ class SlowBodyTest(FilterTestCase):
             waiting = [self.begin(self.slow('one', gone, **headers))
                        for _number in range(most)]
             refused = self.send(b'{}', '/vims', 'POST', 'vims',
-                                environ=self.of_project('one'))
+                                environ=of_project('one'))
             self.assertEqual(429, refused.status_int)
             self.assertIn('8388608 bytes wait already',
                           refused.json['detail'])
             self.assertEqual(200, self.send(
                 b'{}', '/vims', 'POST', 'vims',
-                environ=self.of_project('two')).status_int)
+                environ=of_project('two')).status_int)
             gone.send_exception(exception.RequestRefused(reason='gone'))
             for each in waiting:
                 self.assertEqual(400, each.wait().status_int)
@@ -295,7 +296,7 @@ class SlowBodyTest(FilterTestCase):
             held.append(dict(api_filter._bodies._held))
         for size in (2, api_filter.LEAST, api_filter.LEAST + 1):
             request = webob.Request.blank(
-                '/vims', method='POST', environ=self.of_project('one'),
+                '/vims', method='POST', environ=of_project('one'),
                 body=b'{}'.rjust(size))
             request.get_response(api_filter.factory({}, api='vims')(tacker))
         self.assertEqual([api_filter.LEAST, api_filter.LEAST,
@@ -307,7 +308,7 @@ class SlowBodyTest(FilterTestCase):
     def connection(self):
         """Yield a connection to a server as Tacker's, and where it ends."""
         def application(environ, start_response):
-            environ.update(self.of_project('one'))
+            environ.update(of_project('one'))
             return api_filter.factory({}, api='vims')(tacker_api)(
                 environ, start_response)
         listening = eventlet.listen(('127.0.0.1', 0))

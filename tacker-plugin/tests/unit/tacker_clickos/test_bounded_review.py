@@ -8,7 +8,6 @@ an upload takes from this thread is how long another request waits for it.
 import contextlib
 import dataclasses
 import threading
-import types
 from unittest import mock
 
 from clickos_lab import bounds
@@ -32,12 +31,7 @@ _TEXTS = ('base 60, 619 bytes', 'base 60, a key', 'digits of a key',
           'a key twice', 'deep merge keys', 'a tag of Python',
           'not UTF-8')
 
-
-def of_project(project_id):
-    """Return the environment of a project's request."""
-    return {'tacker.context': types.SimpleNamespace(
-        project_id=project_id, is_admin=True,
-        session=mock.Mock(spec_set=('close',)))}
+of_project = test_api_filter.of_project
 
 
 class CostTest(test_package.PackageTestCase):
