@@ -19,12 +19,12 @@ def environment(state):
             'CARGO_TERM_COLOR': 'never'}
 
 
-#: Packages with what the lab starts; each has one program, of its name.
+#: Packages with what the lab starts.
 _PACKAGES = tuple(options.DEFAULTS['CLICKOS_CRATES'].split())
 #: Those of them that a host without OpenStack needs.
 _PROCESS_HOST = ('clickos-process', 'cosmosd', 'cosmos', 'valed', 'vale-ctl')
 #: The ``click`` programs take longer than all of these; the lab runs none.
-_CLICK = ('click-run', 'click-doc')
+_CLICK = ('click-run', 'click-check', 'click-doc')
 #: What Horizon and Tacker call to check a configuration.
 CHECKER = 'click-check'
 #: What people call.
@@ -45,24 +45,14 @@ def build_process_host(state):
 
 def build_click(state):
     """Build ``click`` and its relatives, optimized."""
-    _cargo(state, 'click programs', _CLICK, ['--bins'])
+    _build(state, 'click programs', _CLICK)
 
 
-def _build(state, what, programs):
-    """Build some programs of one set of packages.
-
-    Crates have the features that the set asks for: with another one cargo
-    would build them again.
-    """
-    _cargo(state, what, (*_PACKAGES, 'click-run'),
-           [word for name in programs for word in ('--bin', name)])
-
-
-def _cargo(state, what, packages, targets):
-    named = [word for name in packages for word in ('-p', name)]
+def _build(state, what, names):
+    packages = [word for name in names for word in ('-p', name)]
     with say.step(what):
         shell.run([prereq.rust_tool('cargo'), 'build', '--release',
-                   '--locked', *targets, *named],
+                   '--locked', '--bins', *packages],
                   state.log / 'cargo.log', env=environment(state),
                   cwd=paths.REPO, timeout_s=3600)
     _link_tools(state)

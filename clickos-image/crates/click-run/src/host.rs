@@ -15,6 +15,7 @@ use crate::chatter::Chatter;
 use crate::clock::Clock;
 use crate::files;
 use crate::interfaces;
+#[cfg(feature = "tun")]
 use crate::kernel_tun::KernelTun;
 use crate::listener::Listeners;
 use crate::output::{self, Output};
@@ -188,6 +189,12 @@ impl Host for Machine {
         interfaces::all()
     }
 
+    #[cfg(not(feature = "tun"))]
+    fn open_tun(&self, _request: &TunRequest) -> Result<Tun, String> {
+        Err("/dev/net/tun: this program opens no interfaces".to_string())
+    }
+
+    #[cfg(feature = "tun")]
     fn open_tun(&self, request: &TunRequest) -> Result<Tun, String> {
         let opened = KernelTun::open(request)?;
         let name = opened.name.clone();

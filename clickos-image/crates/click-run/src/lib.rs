@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the programs `click`, `click-check`, `click-combine`, `click-flatten`, `click-pretty` and `click-uncombine` share.
+//! What the programs `click`, `click-check` (a crate of its own), `click-combine`, `click-flatten`, `click-pretty` and `click-uncombine` share.
 #![forbid(unsafe_code)]
 
 mod any_class;
@@ -12,6 +12,7 @@ mod groups;
 mod host;
 mod interfaces;
 mod kernel_filter;
+#[cfg(feature = "tun")]
 mod kernel_tun;
 pub mod library;
 pub mod listener;

@@ -170,7 +170,7 @@ class PhasesTest(Root):
         self.assertEqual({'clickos-api'}, self.running())
         self.assertFalse((self.root / 'etc/clickos/cosmosd.toml').exists())
         self.assertEqual(['cargo --version', 'cargo build --release --locked'
-                          ' --bin click-check -p click-run'],
+                          ' --bins -p click-check'],
                          self.calls('cargo'))
         self.assertNotIn('clickos', self.ini('etc/nova/nova.conf'))
 

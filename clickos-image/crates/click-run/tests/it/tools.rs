@@ -33,7 +33,6 @@ fn run(program: &str, args: &[&str]) -> Output {
 }
 
 const CLICK: &str = env!("CARGO_BIN_EXE_click");
-const CHECK: &str = env!("CARGO_BIN_EXE_click-check");
 const COMBINE: &str = env!("CARGO_BIN_EXE_click-combine");
 const UNCOMBINE: &str = env!("CARGO_BIN_EXE_click-uncombine");
 const FLATTEN: &str = env!("CARGO_BIN_EXE_click-flatten");
@@ -108,28 +107,6 @@ fn an_archive_is_its_configuration() {
 }
 
 #[test]
-fn click_check_lists_every_error_and_opens_nothing() {
-    let wrong = run(
-        CHECK,
-        &[
-            "-e",
-            "Idle -> Conter -> Discard; Idle -> Strip(x) -> Discard",
-        ],
-    );
-    assert_eq!(wrong.status.code(), Some(1));
-    assert_eq!(
-        err(&wrong),
-        "config:1:9: undeclared element or unknown class 'Conter' (did you mean 'Counter'?)\n\
-         config:1:36: Strip@5 :: Strip: LENGTH: expected a number, got \"x\"\n"
-    );
-    let folder = Folder::new("check");
-    let dump = folder.0.join("dump");
-    let config = format!("Idle -> ToDump({})", dump.display());
-    assert!(run(CHECK, &["-e", &config]).status.success());
-    assert!(!dump.exists());
-}
-
-#[test]
 fn each_tool_has_the_options_of_click() {
     let folder = Folder::new("files");
     let one = folder.write("one.click", "Idle -> Discard;");
@@ -141,8 +118,6 @@ fn each_tool_has_the_options_of_click() {
             assert!(version.contains(env!("CARGO_PKG_VERSION")), "{version}");
         }
     }
-    let help = out(&run(CHECK, &["--help"]));
-    assert!(help.starts_with("Checks Click configurations"), "{help}");
 }
 
 #[test]
@@ -409,7 +384,7 @@ fn an_unnamed_queue_is_gone_where_nothing_waits() {
     ] {
         assert_eq!(lines_with(&text, end).len(), 1, "{text}");
     }
-    let check = run(CHECK, &["--guest", "--vifs", "2", "-e", &text]);
+    let check = run(CLICK, &["--check", "--guest", "--vifs", "2", "-e", &text]);
     assert!(check.status.success(), "{}", err(&check));
 
     let named = wire
