@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 
+#: How far it yields to the services.
 _NICE = 10
 #: Bytes of each file that the process writes.
 _FILE_BYTES = 64 * 1024 * 1024
@@ -57,7 +58,7 @@ def call(function, file, limits=Limits()):
     :raises: Exceeded
     """
     command = [_python(), '-P', '-m', 'clickos_client.bounded', function,
-               repr(limits.cpu_s), str(limits.memory_bytes)]
+               repr(limits.cpu_s), str(limits.memory_bytes), str(_NICE)]
     with _unchangeable(file) as given, tempfile.TemporaryFile() as answer:
         process = subprocess.Popen(
             command, stdin=given, stdout=answer, stderr=subprocess.DEVNULL,
@@ -136,8 +137,8 @@ def unmetered():
 
 def main(arguments=None):
     """Answer one call, as the process of its own."""
-    place, cpu_s, memory_bytes = arguments or sys.argv[1:]
-    os.nice(_NICE)
+    place, cpu_s, memory_bytes, nice = arguments or sys.argv[1:]
+    os.nice(int(nice))
     _limit(resource.RLIMIT_AS, int(memory_bytes))
     _limit(resource.RLIMIT_FSIZE, _FILE_BYTES)
     _limit(resource.RLIMIT_CORE, 0)

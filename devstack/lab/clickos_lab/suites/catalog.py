@@ -35,13 +35,13 @@ _DOCUMENTED = 'vale-handoff'
 def test(state):
     """The suites that a change must pass, in at most 20 minutes.
 
-    The quick ones come first, then the longest. One that builds waits for
-    cargo's lock, so the two of those are far from each other.
+    Some wait for a clock or another process while others compute. One that
+    builds waits for cargo's lock, so the two of those are far from each other.
     """
     return _together(
-        *_readers(state), _rust_tests(state), _cloud(),
-        _program('xen', '--gate', name='xen-boot'), *_python(state),
-        _check('wheel'), _clippy())
+        *_readers(state), *_python(state), _rust_tests(state),
+        _check('wheel'), _cloud(),
+        _program('xen', '--gate', name='xen-boot'), _clippy())
 
 
 def _together(*suites):

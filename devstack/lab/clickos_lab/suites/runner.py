@@ -22,8 +22,8 @@ _SIGN_OF_LIFE_S = 20
 #: clock, a worker's number and a test's modules
 _LEAD = re.compile(r'^\[ *[\d.]+ s\] |^\{\d+\} (\w+\.)*(?=\w+\.\w+ )')
 _CLEAN_UP_S = 60
-#: Suites that run side by side; many wait for a clock or another process.
-_AT_ONCE = 3
+#: Suites that run side by side.
+_AT_ONCE = 2
 #: lines that name a failed test: of cargo, unittest and stestr
 _FAILED_TEST = re.compile(
     r'^test .* \.\.\. FAILED$|^error: \S+: hangs$|'
