@@ -2,9 +2,9 @@
 """The program clickos-agent."""
 
 import os
+import queue
 import signal
 import sys
-import threading
 
 from clickos_client import neutron_rpc
 from clickos_client import release
@@ -48,9 +48,7 @@ def main(argv=None):
     :returns: the exit status, 0
     """
     _configure(sys.argv[1:] if argv is None else argv)
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    ended = end_signals()
     options = CONF.clickos_agent
     transport = oslo_messaging.get_rpc_transport(
         CONF, url=options.neutron_transport_url)
@@ -64,13 +62,25 @@ def main(argv=None):
         part.start()
     LOG.info('Serving as %s', CONF.host)
     systemd.notify_once()
-    stopped.wait()
+    ended.get()
     LOG.info('Stopping')
     for part in parts:
         part.stop()
     for part in parts:
         part.wait()
     return 0
+
+
+def end_signals():
+    """Return a queue that gets each SIGTERM and SIGINT from now on.
+
+    A handler runs in the middle of what waits for it. An Event is locked at
+    the begin of its wait(), so that a handler could wait for itself.
+    """
+    found = queue.SimpleQueue()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _frame: found.put(number))
+    return found
 
 
 def _configure(argv):

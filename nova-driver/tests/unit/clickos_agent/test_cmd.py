@@ -161,6 +161,24 @@ class EventsTest(testtools.TestCase):
                              self.hint(event))
 
 
+#: Sends SIGTERM when the wait has begun, and in the middle of each lock that
+#: Python code takes for it.
+_INTERRUPTED = """
+import os, signal, sys, threading
+from clickos_agent import cmd
+
+def interrupt(frame, event, _argument):
+    if frame.f_code.co_filename == threading.__file__ and event == 'line':
+        os.kill(os.getpid(), signal.SIGTERM)
+    return interrupt
+
+ended = cmd.end_signals()
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
+sys.settrace(interrupt)
+ended.get()
+"""
+
+
 class ProgramTest(testtools.TestCase):
     """The real process, without cosmosd and without a message broker."""
 
@@ -202,6 +220,11 @@ class ProgramTest(testtools.TestCase):
         program = self.serving()
         program.send_signal(signal.SIGTERM)
         self.assertEqual(0, program.wait(60))
+
+    def test_a_signal_at_any_moment_ends_the_wait(self):
+        done = subprocess.run([sys.executable, '-c', _INTERRUPTED],
+                              capture_output=True, text=True, timeout=50)
+        self.assertEqual(0, done.returncode, done.stderr)
 
     def test_a_report_of_its_threads_at_sigusr2(self):
         program = self.serving()
