@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tells whether a configuration is right: all its errors, `FILE:LINE:COLUMN: ELEMENT: MESSAGE`, one
-//! a line; exit status 0 if there is none.
+//! a line; exit status 0 without an error.
 #![forbid(unsafe_code)]
 use std::process::ExitCode;
 
