@@ -12,6 +12,7 @@ use click_lang::{
     flatten, sort, text,
 };
 
+use crate::asked;
 use crate::config::args::{ArgContext, Args, ParsedArgs};
 use crate::config::environment::{Environment, Limits};
 use crate::config::names::Names;
@@ -48,8 +49,9 @@ pub fn assemble(
     }
     // after an error of the language connections may be missing
     let whole_graph = errors.is_empty();
+    let is_spread = whole_graph && is_spread(&flat, registry, &limits, &mut errors);
     #[cfg(feature = "threads")]
-    let copies = match whole_graph && environment.limits.threads > 1 {
+    let copies = match is_spread && environment.limits.threads > 1 {
         true => {
             let (threads, packets) = (
                 environment.limits.threads,
@@ -59,6 +61,8 @@ pub fn assemble(
         }
         false => crate::copies::Copies::default(),
     };
+    #[cfg(not(feature = "threads"))]
+    let _ = is_spread;
     let written = flat.elements.len();
     add_implicit(&mut flat, &environment);
     check_requirements(&flat, &mut errors);
@@ -162,6 +166,30 @@ fn check_requirements(flat: &Flat, errors: &mut Errors) {
             );
         }
     }
+}
+
+/// Judges what is to have copies on all threads (`FlowThreadSched`); true if there is something, and nothing is wrong.
+fn is_spread(
+    flat: &Flat,
+    registry: &Registry,
+    limits: &click_lang::Limits,
+    errors: &mut Errors,
+) -> bool {
+    if !flat.elements.iter().any(|e| *e.class == *asked::ASKING) {
+        return false;
+    }
+    // what is wrong with the graph itself is found again, with all elements
+    let mut own = Errors::resume(&flat.directives);
+    let classes = find_classes(flat, registry, &mut own);
+    let counts = count_ports(flat, &classes, &mut own);
+    let graph = Graph::check(flat, &classes, &counts, true, limits, &mut own);
+    let is_right = own.is_empty();
+    if is_right {
+        asked::judge(flat, &classes, &graph, limits, errors);
+    } else if own.is_exhausted() {
+        *errors = own;
+    }
+    is_right && errors.is_empty()
 }
 
 fn find_classes(

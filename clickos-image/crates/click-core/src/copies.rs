@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Copies of elements for other threads, and what brings each flow to one of them (`FlowThreadSched`).
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
@@ -11,21 +10,9 @@ use click_lang::{
     Errors, Flat, FlatConnection, FlatElement, Limits, Phase, SourcePos, Subject, sort, text,
 };
 
-/// The class of elements that ask for copies, and the one that they become.
-const ASKING: &str = "FlowThreadSched";
-const BINDING: &str = "StaticThreadSched";
-/// Classes of queues that join threads, with their other names: any thread pushes, one pulls.
-pub const QUEUES: [&str; 7] = [
-    "CPUQueue",
-    "FullNoteQueue",
-    "NotifierQueue",
-    "Queue",
-    "QuickNoteQueue",
-    "SimpleQueue",
-    "ThreadSafeQueue",
-];
-/// Elements of a configuration that may have copies.
-const MOST: usize = 64;
+use crate::asked::{BINDING, MAX_CAPACITY, QUEUES, asked, inside};
+use crate::config::value::number;
+
 /// Bytes that a copied element takes in the flat configuration, besides its texts.
 const ELEMENT_BYTES: usize = 256;
 /// The step that an error about memory names.
@@ -58,11 +45,6 @@ impl Copies {
         self.names.iter().find_map(split)
     }
 
-    /// True for the element itself, not for its copies.
-    pub fn has(&self, element: &str) -> bool {
-        self.split(element).is_some()
-    }
-
     /// The name on a thread of an element that has copies.
     pub fn name_on(&self, thread: usize, element: &str) -> Option<String> {
         let (name, rest) = self.split(element)?;
@@ -93,12 +75,6 @@ impl Copies {
     }
 }
 
-/// The rest of `element` after the name of a compound element, or nothing for the element itself.
-fn inside<'a>(element: &'a str, name: &str) -> Option<&'a str> {
-    let rest = element.strip_prefix(name)?;
-    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
-}
-
 /// Copies the elements that `FlowThreadSched` names. What is wrong is added to `errors`.
 ///
 /// A thread may have `packets`. A copy that is behind does not take those for the others.
@@ -112,34 +88,20 @@ pub fn copy(
         names: Vec::new(),
         threads,
     };
-    for index in 0..flat.elements.len() {
-        let asking = &flat.elements[index];
-        if *asking.class != *ASKING {
-            continue;
-        }
-        let (place, around) = (asking.place, asking.name.rsplit_once('/'));
+    for (index, names) in asked(flat).collect::<Vec<_>>() {
+        let asking = &mut flat.elements[index];
+        let place = asking.place;
         // its class is another one afterwards
         let subject = Subject {
             phase: Phase::Configuring,
-            element: flat.elements[index].label(),
+            element: asking.label(),
         };
         let asked = text::split_args(&asking.config);
-        if copies.names.len() + asked.len() > MOST {
-            let message = format!("ELEMENT: more than {MOST} elements with copies");
-            errors.add_about(place, subject, message);
-            return Copies::default();
-        }
-        let full = |name: &String| match around {
-            Some((outer, _)) => format!("{outer}/{name}"),
-            None => name.clone(),
-        };
-        let names: Vec<String> = asked.iter().map(full).collect();
         let bound = asked.iter().flat_map(|name| {
             let others = (1..threads).map(move |thread| format!("{name}@{thread} {thread}"));
             core::iter::once(format!("{name} 0")).chain(others)
         });
         let bound: Vec<String> = bound.collect();
-        let asking = &mut flat.elements[index];
         asking.class = BINDING.into();
         asking.config = bound.join(", ");
         copies.names.extend(names.iter().cloned());
@@ -165,7 +127,7 @@ pub fn copy(
                 limits,
                 capacity: (packets / threads.max(1)).clamp(1, CAPACITY).to_string(),
             };
-            if let Err(message) = copying.run(&copies) {
+            if let Err(message) = copying.run() {
                 errors.add_about(place, subject, message);
                 return Copies::default();
             }
@@ -188,33 +150,14 @@ struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    fn run(mut self, all: &Copies) -> Result<(), String> {
-        let name = self.name.clone();
-        let is_inside = |e: &FlatElement| inside(&e.name, &name).is_some();
+    fn run(mut self) -> Result<(), String> {
+        let is_inside = |e: &FlatElement| inside(&e.name, &self.name).is_some();
         let elements = &self.flat.elements;
         let own: Vec<usize> = (0..elements.len())
             .filter(|n| is_inside(&elements[*n]))
             .collect();
-        if own.is_empty() {
-            return Err(format!("ELEMENT: there is no element \"{name}\""));
-        }
-        let twice = all
-            .names
-            .iter()
-            .filter(|other| inside(&name, other).is_some() || inside(other, &name).is_some());
-        if twice.count() > 1 {
-            return Err(format!("ELEMENT: \"{name}\" is named twice"));
-        }
-        let asks = |n: &usize| [ASKING, BINDING].contains(&&*elements[*n].class);
-        if let Some(asks) = own.iter().copied().find(asks) {
-            let inner = &elements[asks].name;
-            return Err(format!(
-                "ELEMENT: \"{name}\" contains {inner}, which binds threads itself"
-            ));
-        }
         let maps = self.copy_elements(&own)?;
-        self.copy_connections(&own, &maps)?;
-        self.check_names()
+        self.copy_connections(&own, &maps)
     }
 
     fn add(&mut self, name: String, class: &str, config: &str) -> Result<usize, String> {
@@ -345,6 +288,24 @@ impl Copying<'_> {
         Ok(switch)
     }
 
+    /// True if several threads can push to an element: a queue without an output 1 that is not too long.
+    fn joins_threads(&self, element: usize) -> bool {
+        let FlatElement { class, config, .. } = &self.flat.elements[element];
+        let capacity = || {
+            let first = text::split_args(config).into_iter().next()?;
+            let (keyword, value) = text::shift_word(&first);
+            let given = if keyword == "CAPACITY" { value } else { first };
+            usize::try_from(number(&given)?).ok()
+        };
+        let has_more_outputs = || {
+            let mut connections = self.flat.connections.iter();
+            connections.any(|c| c.from.0 == element && c.from.1 > 0)
+        };
+        QUEUES.contains(&&**class)
+            && !has_more_outputs()
+            && (config.trim().is_empty() || capacity().is_some_and(|n| n <= MAX_CAPACITY))
+    }
+
     /// Where a copy sends what leaves: to the queue behind it, or to one of its own whose packets go there.
     fn way_back(
         &mut self,
@@ -352,7 +313,7 @@ impl Copying<'_> {
         number: usize,
         to: (usize, usize),
     ) -> Result<(usize, usize), String> {
-        if QUEUES.contains(&&*self.flat.elements[to.0].class) {
+        if self.joins_threads(to.0) {
             return Ok(to);
         }
         let (name, place) = (self.name.clone(), self.place);
@@ -370,15 +331,5 @@ impl Copying<'_> {
         self.link((queue, 0), (unqueue, 0), place)?;
         self.link((unqueue, 0), to, place)?;
         Ok((queue, 0))
-    }
-
-    /// The names of copies must be free.
-    fn check_names(&self) -> Result<(), String> {
-        let mut names = BTreeSet::new();
-        let twice = self.flat.elements.iter().find(|e| !names.insert(&*e.name));
-        match twice {
-            Some(e) => Err(format!("ELEMENT: {} is the name of a copy", e.name)),
-            None => Ok(()),
-        }
     }
 }

@@ -10,6 +10,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod asked;
 mod build;
 mod config;
 mod console;

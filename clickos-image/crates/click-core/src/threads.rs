@@ -14,9 +14,9 @@ use click_lang::{ConfigError, Phase, Scope, Sources, Subject};
 use click_packet::{Batch, PacketPool};
 pub use click_packet::{InTransit, Underway, memory};
 
+pub use crate::asked::{Directory, MAX_CAPACITY, QUEUES, TOGETHER};
 use crate::build::{assemble, initialize};
 use crate::config::environment::Environment;
-pub use crate::copies::QUEUES;
 use crate::engine::Engine;
 use crate::engine::class::Class;
 use crate::engine::context::Context;
@@ -174,11 +174,6 @@ impl Assembled {
             to: c.to,
         })
         .collect()
-    }
-
-    /// True if an element has copies on other threads.
-    pub fn has_copies_of(&self, element: &str) -> bool {
-        self.engine.plan.copies.has(element)
     }
 
     /// An error about an element.

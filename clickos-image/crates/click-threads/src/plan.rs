@@ -4,7 +4,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use click_core::threads::{Answered, Assembled, Call, Place, QUEUES, Threads};
+use click_core::threads::{
+    Answered, Assembled, Call, Directory, MAX_CAPACITY, Place, QUEUES, TOGETHER, Threads,
+};
 use click_core::{ConfigError, HandlerError, text};
 
 use crate::gauge::slots;
@@ -12,36 +14,6 @@ use crate::queue::Slot;
 
 /// Classes of elements that thread 0 runs, since it has the sockets.
 const OF_THREAD_0: [&str; 2] = ["ChatterSocket", "ControlSocket"];
-/// Classes whose arguments name handlers, or are free texts: what they name may run anywhere.
-const CALLERS: [&str; 11] = [
-    "BalancedThreadSched",
-    "ChatterSocket",
-    "ControlSocket",
-    "DriverManager",
-    "IP6Print",
-    "IPPrint",
-    "Message",
-    "Print",
-    "ScheduleInfo",
-    "Script",
-    "StaticThreadSched",
-];
-/// Elements of these classes share tables of the router.
-const TOGETHER: [&[&str]; 2] = [
-    &["FromHost", "KernelTap", "KernelTun", "ToHost"],
-    &[
-        "IPsecAES",
-        "IPsecAuthHMACSHA1",
-        "IPsecDES",
-        "IPsecESPEncap",
-        "IPsecESPUnencap",
-        "IPsecEncap",
-        "RadixIPsecLookup",
-    ],
-];
-/// The largest capacity of a queue between threads: each sender has a ring of as many slots.
-pub const MAX_CAPACITY: usize = 1 << 16;
-
 /// A queue between threads.
 pub struct Cut {
     /// Its element.
@@ -110,16 +82,9 @@ impl Plan {
         for c in connections.iter().filter(|c| !is_queue[c.to.0]) {
             islands.join(c.from.0, c.to.0);
         }
-        let named = join_named(&elements, &is_queue, &mut islands);
+        join_named(&elements, &is_queue, &mut islands);
         let bound = bindings(&elements, threads);
         let mut errors = Vec::new();
-        for (index, named) in named {
-            let (by, named) = (elements[index].name, elements[named].name);
-            if assembled.has_copies_of(named) && !assembled.has_copies_of(by) {
-                let message = format!("names {named}, which runs on several threads");
-                errors.push((index, message));
-            }
-        }
         let mut of_island: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         // those with tasks decide; others only where no task is bound
         for tasks in [true, false] {
@@ -245,29 +210,13 @@ fn capacity(assembled: &mut Assembled, name: &str) -> usize {
     }
 }
 
-/// Joins elements that find each other by names in arguments, or by tables of the router. Returns those that name one.
-fn join_named(
-    elements: &[Place<'_>],
-    is_queue: &[bool],
-    islands: &mut Islands,
-) -> Vec<(usize, usize)> {
-    let mut pairs = Vec::new();
-    let by_name: HashMap<&str, usize> = elements
-        .iter()
-        .enumerate()
-        .map(|(i, e)| (e.name, i))
-        .collect();
+/// Joins elements that find each other by names in arguments, or by tables of the router.
+fn join_named(elements: &[Place<'_>], is_queue: &[bool], islands: &mut Islands) {
+    let directory = Directory::new(elements.iter().map(|e| e.name));
     for (index, e) in elements.iter().enumerate() {
-        if CALLERS.contains(&e.class.name) {
-            continue;
-        }
-        for word in text::split_args(e.config)
-            .iter()
-            .flat_map(|arg| text::split_words(arg))
-        {
-            if let Some(named) = find(&by_name, e.name, &word).filter(|n| !is_queue[*n]) {
+        for (named, _) in directory.named_by(e.name, e.class.name, e.config) {
+            if !is_queue[named] {
                 islands.join(index, named);
-                pairs.push((index, named));
             }
         }
     }
@@ -277,19 +226,6 @@ fn join_named(
             all.for_each(|other| islands.join(first, other));
         }
     }
-    pairs
-}
-
-/// The element that the element `from` calls `name`: in its compound, or in those around it.
-fn find(by_name: &HashMap<&str, usize>, from: &str, name: &str) -> Option<usize> {
-    let mut around = from;
-    while let Some((outer, _)) = around.rsplit_once('/') {
-        if let Some(found) = by_name.get(format!("{outer}/{name}").as_str()) {
-            return Some(*found);
-        }
-        around = outer;
-    }
-    by_name.get(name).copied()
 }
 
 /// Gives each island of `tasks` that has no thread yet to the one with the fewest islands.

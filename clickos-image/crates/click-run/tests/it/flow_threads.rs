@@ -27,6 +27,13 @@ fn run(config: &str, threads: &str) -> (String, String) {
     (text(ran.stdout), text(ran.stderr))
 }
 
+/// The errors of a configuration that is only built.
+fn errors(config: &str, threads: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_click"));
+    let built = command.args(["-q", "-e", config, "-j", threads]).output();
+    String::from_utf8(built.unwrap().stderr).unwrap()
+}
+
 fn numbers(text: &str) -> Vec<u64> {
     text.split_whitespace()
         .map(|n| n.parse().unwrap())
@@ -60,33 +67,115 @@ fn with_one_thread_nothing_changes() {
     assert!(!out.contains('@') || !out.contains("work@"), "{out}");
 }
 
+/// What cannot have copies, and why.
+const REFUSED: [(&str, &str); 17] = [
+    (
+        "Idle -> c :: Counter -> Discard; FlowThreadSched(x);",
+        "no element \"x\"",
+    ),
+    (
+        "Idle -> c :: Counter -> Discard; FlowThreadSched(c, c);",
+        "\"c\" is named twice",
+    ),
+    (
+        "Idle -> f :: { input -> c :: Counter -> output } -> Discard; FlowThreadSched(f, f/c);",
+        "\"f/c\" is named twice",
+    ),
+    (
+        "Idle -> c :: Counter -> Discard; c@7 :: Idle -> Discard; FlowThreadSched(c);",
+        "c@7 is the name of a copy",
+    ),
+    (
+        "f :: { input -> q :: Queue -> Unqueue -> output; StaticThreadSched(q 0) } Idle -> f -> Discard; FlowThreadSched(f);",
+        "\"f\" contains f/StaticThreadSched@3 :: StaticThreadSched, which binds threads itself",
+    ),
+    (
+        "Idle -> f :: { input -> c :: Counter -> output } -> Discard; Idle -> RED(1, 2, 0.1, QUEUES f/c) -> Discard; FlowThreadSched(f);",
+        "names f/c, which runs on several threads",
+    ),
+    (
+        "Idle -> f :: { input -> q :: Queue -> Unqueue -> output } -> Discard; Idle -> RED(1, 2, 0.1, QUEUES f/q) -> Discard; FlowThreadSched(f);",
+        "names f/q, which runs on several threads",
+    ),
+    (
+        "Idle -> f :: { input -> RED(1, 2, 0.1, QUEUES q) -> output } -> q :: Queue -> Discard; FlowThreadSched(f);",
+        "names q, which the copies of \"f\" would share",
+    ),
+    (
+        "Idle -> f :: { input -> RED(1, 2, 0.1, QUEUES f/q) -> q :: Queue -> Unqueue -> output } -> Discard; FlowThreadSched(f);",
+        "names f/q, which the copies of \"f\" would share",
+    ),
+    (
+        "Idle -> c :: Counter -> Discard; FlowThreadSched(c); StaticThreadSched(c 0);",
+        "binds c, which runs on all threads",
+    ),
+    (
+        "Idle -> q :: Queue -> c :: Counter -> Unqueue -> Discard; FlowThreadSched(c);",
+        "c pulls packets into \"c\" from q; put an Unqueue between them",
+    ),
+    (
+        "Idle -> f :: { input -> q :: Queue -> output } -> u :: Unqueue -> Discard; FlowThreadSched(f);",
+        "u pulls packets out of \"f\" from f/q; end \"f\" with an Unqueue",
+    ),
+    (
+        "f :: { FromDevice(lo) -> Discard } FlowThreadSched(f);",
+        "\"f\" contains f/FromDevice@1 :: FromDevice, which runs on thread 0 only",
+    ),
+    (
+        "Idle -> t :: ToDump(/dev/null) -> Discard; FlowThreadSched(t);",
+        "\"t\" contains t :: ToDump, which runs on thread 0 only",
+    ),
+    (
+        "Idle -> f :: { input -> output; Script(TYPE signal USR1, stop) } -> Discard; FlowThreadSched(f);",
+        ":: Script, which runs on thread 0 only",
+    ),
+    (
+        "Idle -> f :: { input -> output; DriverManager(stop) } -> Discard; FlowThreadSched(f);",
+        ":: DriverManager, which runs on thread 0 only",
+    ),
+    (
+        "Idle -> t :: IPsecDES -> Discard; FlowThreadSched(t);",
+        "\"t\" contains t :: IPsecDES, which shares tables with others of its kind",
+    ),
+];
+
+/// Also with one thread: the same configuration has to serve all flavors.
 #[test]
-fn what_cannot_have_copies_is_refused() {
-    for (config, words) in [
-        (
-            "Idle -> c :: Counter -> Discard; FlowThreadSched(x);",
-            "no element \"x\"",
-        ),
-        (
-            "Idle -> c :: Counter -> Discard; FlowThreadSched(c, c);",
-            "named twice",
-        ),
-        (
-            "Idle -> c :: Counter -> Discard; c@1 :: Idle -> Discard; FlowThreadSched(c);",
-            "c@1 is the name of a copy",
-        ),
-        (
-            "f :: { input -> q :: Queue -> Unqueue -> output; StaticThreadSched(q 0) } Idle -> f -> Discard; FlowThreadSched(f);",
-            "binds threads itself",
-        ),
-        (
-            "Idle -> f :: { input -> c :: Counter -> output } -> Discard; Idle -> RED(1, 2, 0.1, QUEUES f/c) -> Discard; FlowThreadSched(f);",
-            "names f/c, which runs on several threads",
-        ),
-    ] {
-        let (_, errors) = run(config, "2");
+fn what_cannot_have_copies_is_refused_on_any_number_of_threads() {
+    for (config, words) in REFUSED {
+        let errors = errors(config, "1");
         assert!(errors.contains(words), "{config}: {errors}");
-        assert!(errors.contains(":: "), "no element in {errors}");
+        assert!(errors.contains(" :: "), "no element in {errors}");
+        for threads in ["2", "5"] {
+            assert_eq!(self::errors(config, threads), errors, "{config}");
+        }
+    }
+}
+
+/// Words of conditions are no names.
+#[test]
+fn conditions_lead_to_no_other_thread() {
+    let config = "Idle -> f :: IPClassifier(tcp, -) -> tcp :: Counter -> Discard; f[1] -> Discard;
+         FlowThreadSched(f);";
+    for threads in ["1", "2"] {
+        assert_eq!(errors(config, threads), "", "on {threads}");
+    }
+}
+
+/// Queues that cannot join threads themselves.
+#[test]
+fn any_queue_may_be_behind_copies() {
+    for queue in [
+        "Null -> q :: Queue",
+        "q :: Queue(100000)",
+        "q :: Queue(CAPACITY 100000)",
+        "q :: Queue(9); q[1] -> Discard; q",
+    ] {
+        let config =
+            format!("Idle -> c :: Counter -> {queue} -> Unqueue -> Discard; FlowThreadSched(c);");
+        for threads in ["1", "2"] {
+            assert_eq!(errors(&config, threads), "", "{queue} on {threads}");
+        }
     }
 }
 

@@ -11,10 +11,13 @@
 //! a read returns the sum of numbers, the value that all agree on, or the texts of all, one after another. A write goes to
 //! all copies, or, on an error, to none. `ELEMENT@0` stands for thread 0 alone.
 //!
-//! With several threads packets are pushed into ELEMENT and out of it: put an `Unqueue` in front of an input that is
-//! pulled from, and a `Queue` behind an output that others pull from. ELEMENT must not contain devices, nor names of
-//! elements outside. No element outside may name one inside, except to call handlers. What a copy learns, the others do not know: rates hold for each copy, and a translation of addresses
-//! belongs outside, since it changes the flow of the answers.
+//! Packets are pushed into ELEMENT and out of it: put an `Unqueue` in front of an input that is pulled from, and a
+//! `Queue` behind an output that others pull from. ELEMENT contains no devices, sockets, files that are written, or elements
+//! of IPsec, no `DriverManager` nor a `Script` of type DRIVER or SIGNAL, and none that names one outside; and no
+//! element outside names one inside, except to call handlers. Other configurations are refused, also with one thread.
+//!
+//! What a copy learns, the others do not know: rates hold for each copy, and a translation of addresses belongs outside,
+//! since it changes the flow of the answers.
 //! # Ports
 //! 0/0.
 //! # Handlers
@@ -27,24 +30,11 @@ pub static ELEMENT: Class = Class {
     name: "FlowThreadSched",
     ports: "0/0",
     args: &[rest("ELEMENT")],
-    build: |a| {
-        let names = a.rest().to_vec();
-        Some(Box::new(FlowThreadSched { names }))
-    },
+    // the engine makes the copies
+    build: |_| Some(Box::new(FlowThreadSched)),
     ..Class::DEFAULT
 };
 
-struct FlowThreadSched {
-    names: Vec<String>,
-}
+struct FlowThreadSched;
 
-impl Element for FlowThreadSched {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        for name in &self.names {
-            if !ctx.has_elements(name) {
-                return Err(format!("ELEMENT: there is no element \"{name}\""));
-            }
-        }
-        Ok(())
-    }
-}
+impl Element for FlowThreadSched {}
