@@ -381,7 +381,7 @@ pub const fn delete<T: Part<Shared>>() -> Handler<T> {
 pub fn insertion(view: &View<'_>, value: &str) -> Result<(Ipv4Addr, [u8; 6]), HandlerError> {
     match split_words(value).as_slice() {
         [ip, mac] => Ok((view.parse(ip)?, view.parse::<EtherAddr>(mac)?.0)),
-        _ => Err(HandlerError::rejected("expected \"IP ETH\"")),
+        _ => Err(HandlerError::rejected(expected("IP ETH", value))),
     }
 }
 

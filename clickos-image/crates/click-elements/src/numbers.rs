@@ -41,7 +41,7 @@ fn named<T: TryFrom<u64>>(
     let value = number(text).or_else(by_name);
     value
         .and_then(|n| T::try_from(n).ok())
-        .ok_or_else(|| format!("expected {what}, got \"{}\"", text.escape_debug()))
+        .ok_or_else(|| expected(what, text))
 }
 
 impl FromArg for Protocol {

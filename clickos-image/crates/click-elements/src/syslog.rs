@@ -124,7 +124,7 @@ impl FromArg for Target {
             [] => return Ok(NOWHERE),
             [address] => (address, PORT),
             [address, port] => (address, u16::from_arg(port, at)?),
-            _ => return Err("expected ADDRESS [PORT]".into()),
+            _ => return Err(expected("ADDRESS [PORT]", text)),
         };
         let address = Ipv4Addr::from_arg(address, at)?;
         if address.is_multicast() || address.is_broadcast() || address.is_loopback() {
@@ -150,7 +150,10 @@ pub fn build(a: &mut Args<'_>) -> Built {
     let (name, rate) = (name?, rate?);
     let is_name = (1..=48).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
     if !is_name {
-        a.error("NAME", "expected 1 to 48 letters and signs without spaces");
+        a.error(
+            "NAME",
+            expected("1 to 48 letters and signs without spaces", &name),
+        );
         return None;
     }
     if rate == 0 {

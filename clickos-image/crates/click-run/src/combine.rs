@@ -10,17 +10,28 @@ mod split;
 use click_lang::{Flat, FlatConnection, FlatElement, SourcePos};
 pub use fuse::fuse;
 pub use link::{End, Link};
-pub use rename::{Device, rename};
+pub use rename::Device;
 pub use split::split;
 
 /// The class of what stands for the devices of a link. No engine runs it; see [`fuse`].
 pub const ROUTER_LINK: &str = "RouterLink";
 
-/// Combines the components, by name, into one configuration.
+/// Combines the components, by name, into one configuration, and gives elements other devices.
 ///
 /// # Errors
-/// Two components have one name, or a link's end is not there.
-pub fn combine(components: Vec<(String, Flat)>, links: &[Link]) -> Result<Flat, String> {
+/// Two components have one name, or a link or a device is of none.
+pub fn combine(
+    components: Vec<(String, Flat)>,
+    links: &[Link],
+    devices: &[Device],
+) -> Result<Flat, String> {
+    let known: Vec<String> = components.iter().map(|(name, _)| name.clone()).collect();
+    let ends = links.iter().flat_map(Link::components);
+    let named = ends.chain(devices.iter().map(Device::component));
+    let mut unknown = named.filter(|name| !known.iter().any(|known| known == name));
+    if let Some(name) = unknown.next() {
+        return Err(no_component(name, &known));
+    }
     let mut whole = Flat::default();
     for (name, flat) in components {
         let prefix = format!("{name}/");
@@ -30,7 +41,17 @@ pub fn combine(components: Vec<(String, Flat)>, links: &[Link]) -> Result<Flat, 
         add(&mut whole, &prefix, flat);
     }
     link::join(&mut whole, links)?;
+    rename::rename(&mut whole, devices)?;
     Ok(whole)
+}
+
+/// The error about a component that is not one of those `known`.
+fn no_component(name: &str, known: &[String]) -> String {
+    let end = match known {
+        [] => "; the configuration has none".to_string(),
+        known => format!(", expected one of {}", known.join(", ")),
+    };
+    format!("{name}: there is no component of this name{end}")
 }
 
 /// Adds a component.

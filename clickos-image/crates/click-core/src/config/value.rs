@@ -18,8 +18,9 @@ pub trait FromArg: Sized {
     fn from_arg(text: &str, arg_context: ArgContext<'_>) -> Result<Self, String>;
 }
 
-fn expected<T>(what: &str, found: &str) -> Result<T, String> {
-    Err(format!("expected {what}, got \"{}\"", found.escape_debug()))
+/// The message that `found` is not `what` is expected.
+pub fn expected(what: &str, found: &str) -> String {
+    format!("expected {what}, got \"{}\"", found.escape_debug())
 }
 
 /// Parses an unsigned number: decimal, `0x` hexadecimal, `0` octal.
@@ -39,7 +40,7 @@ fn unsigned(text: &str, max: u64) -> Result<u64, String> {
     match number(text) {
         Some(n) if n <= max => Ok(n),
         Some(n) => Err(format!("{n} is out of range, the most is {max}")),
-        None => expected("a number", text),
+        None => Err(expected("a number", text)),
     }
 }
 
@@ -62,7 +63,7 @@ impl FromArg for i64 {
         let magnitude = number(digits).and_then(|n| i64::try_from(n).ok());
         match magnitude {
             Some(n) => Ok(if negative { -n } else { n }),
-            None => expected("a number", text),
+            None => Err(expected("a number", text)),
         }
     }
 }
@@ -72,7 +73,7 @@ impl FromArg for bool {
         match text {
             "1" | "true" | "t" | "yes" | "y" | "on" => Ok(true),
             "0" | "false" | "f" | "no" | "n" | "off" => Ok(false),
-            _ => expected("true or false", text),
+            _ => Err(expected("true or false", text)),
         }
     }
 }
@@ -114,7 +115,7 @@ impl FromArg for Ipv4Addr {
             .and_then(|n| n.address(text))
         {
             Some(address) => Ok(address),
-            None => expected("an IP address", text),
+            None => Err(expected("an IP address", text)),
         }
     }
 }
@@ -149,7 +150,7 @@ impl FromArg for EtherAddr {
         let named = || at.names.find(at.element, text)?.hardware_address(text);
         match ether(text).or_else(named) {
             Some(address) => Ok(Self(address)),
-            None => expected("an Ethernet address", text),
+            None => Err(expected("an Ethernet address", text)),
         }
     }
 }
@@ -216,7 +217,7 @@ impl FromArg for Prefix {
             Some(length) if length <= 32 => mask_of(u8::try_from(length).expect("at most 32")),
             _ => match mask.parse() {
                 Ok(mask) => mask,
-                Err(_) => return expected("an IP prefix", text),
+                Err(_) => return Err(expected("an IP prefix", text)),
             },
         };
         Ok(Self { address, mask })
@@ -258,7 +259,7 @@ impl FromArg for Span {
             .find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns)));
         let (digits, scale) = unit.unwrap_or((text, 1_000_000_000));
         decimal(digits.trim_end(), scale)
-            .map_or_else(|| expected("a time", text), |ns| Ok(Self { ns }))
+            .map_or_else(|| Err(expected("a time", text)), |ns| Ok(Self { ns }))
     }
 }
 
@@ -293,7 +294,7 @@ impl FromArg for DeviceId {
         let id =
             number(name.strip_prefix("vif").unwrap_or(&name)).and_then(|n| u32::try_from(n).ok());
         let Some(id) = id else {
-            return expected("the number of a device", text);
+            return Err(expected("the number of a device", text));
         };
         let devices = &at.environment.devices;
         if devices.contains_key(&id) {
@@ -340,7 +341,7 @@ fn annotation(text: &str, size: usize, at: ArgContext<'_>) -> Result<usize, Stri
         Some(offset) => Err(format!(
             "annotation {offset} is out of range, the last is {last}"
         )),
-        None => expected("an annotation", text),
+        None => Err(expected("an annotation", text)),
     }
 }
 

@@ -53,6 +53,9 @@ fn hint(word: &str) -> String {
     }
 }
 
+/// What a message has that says what stands for a value.
+const EXPECTED: &str = ": expected ";
+
 struct Parser<'a> {
     words: &'a [String],
     pos: usize,
@@ -181,8 +184,16 @@ impl<'a> Parser<'a> {
             return Err(format!("unknown word \"{word}\"{}", hint(word)));
         }
         let made = primitive.finish(&self.before, layer);
+        let taken = self
+            .pos
+            .checked_sub(1)
+            .and_then(|last| self.words.get(last));
         let expr = made.map_err(|message| match (primitive.data, self.word()) {
             (Data::None, Some(word)) => format!("{message}, got \"{word}\"{}", hint(word)),
+            (Data::None, None) if message.contains(EXPECTED) => format!("{message}, got nothing"),
+            (_, _) if message.contains(EXPECTED) => {
+                format!("{message}, got \"{}\"", taken.map_or("", String::as_str))
+            }
             _ => message,
         })?;
         self.before = primitive;

@@ -141,8 +141,12 @@ fn only(a: &mut Args<'_>, name: &str, bounds: &[Option<Option<Bound>>]) -> Optio
     let wrong = bounds.iter().any(Option::is_none);
     let mut given = bounds.iter().flatten().flatten();
     let first = given.next().copied();
-    if given.next().is_some() {
-        a.error(name, "give one bound of a kind only");
+    let more = given.count();
+    if more > 0 {
+        a.error(
+            name,
+            format!("expected one bound of a kind, got {}", more + 1),
+        );
         return None;
     }
     (!wrong).then_some(first)

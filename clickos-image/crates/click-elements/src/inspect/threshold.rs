@@ -65,7 +65,7 @@ impl Threshold {
             return Err(fault(
                 keyword,
                 value,
-                "needs type, track, count and seconds",
+                "expected type, track, count and seconds",
             ));
         };
         Ok(Self {

@@ -50,7 +50,7 @@ fn route(text: &str, ports: usize, at: ArgContext<'_>) -> Result<(Prefix6, Hop),
     let (prefix, gateway, port) = match words.as_slice() {
         [prefix, port] => (prefix, None, port),
         [prefix, gateway, port] => (prefix, Some(Address::from_arg(gateway, at)?), port),
-        _ => return Err("expected PREFIX [GATEWAY] OUTPUT".into()),
+        _ => return Err(expected("PREFIX [GATEWAY] OUTPUT", text)),
     };
     let prefix = Prefix6::from_arg(prefix, at)?;
     let port = usize::from_arg(port, at).map_err(|m| format!("OUTPUT: {m}"))?;

@@ -30,7 +30,7 @@ impl FromArg for User {
         let (name, address, rates) = match words.as_slice() {
             [name, address] => (name, address, None),
             [name, address, down, up] => (name, address, Some([down, up])),
-            _ => return Err("expected NAME ADDRESS [DOWN UP]".into()),
+            _ => return Err(expected("NAME ADDRESS [DOWN UP]", text)),
         };
         let rate = |what: &str, text: &str| match Bandwidth::from_arg(text, at) {
             Ok(Bandwidth(rate)) => Ok(rate),

@@ -187,11 +187,21 @@ fn capacity(a: &mut Args<'_>) -> Option<(usize, Capacity)> {
     }
 }
 
+/// The message about more or less specifications than inputs.
+fn miscounted(wanted: usize, specs: &[String]) -> String {
+    let (got, last) = (specs.len(), wanted.saturating_sub(1));
+    let what = match specs.get(wanted) {
+        Some(first) => format!("\"{}\" is for none", first.escape_debug()),
+        None if got == last => format!("none is for input {last}"),
+        None => format!("none is for inputs {got} to {last}"),
+    };
+    format!("expected {wanted}, one for each input, got {got}: {what}")
+}
+
 fn inputs(a: &mut Args<'_>) -> Option<Vec<Input>> {
     let (specs, ports, at) = (a.rest().to_vec(), a.outputs(), a.arg_context());
     if specs.len() != a.inputs() {
-        let (wanted, got) = (a.inputs(), specs.len());
-        let message = format!("need {wanted} arguments, one per input port, got {got}");
+        let message = miscounted(a.inputs(), &specs);
         a.error("INPUTSPEC", message);
         return None;
     }

@@ -48,6 +48,9 @@ pub struct Pattern {
     next: u32,
 }
 
+/// What a pattern consists of, with the outputs behind it.
+pub const FORM: &str =
+    "SADDR SPORT DADDR DPORT FOUTPUT ROUTPUT, or the name of a pattern and outputs";
 /// Where packets and their answers leave.
 pub type Outputs = [u16; 2];
 
@@ -128,7 +131,7 @@ impl Pattern {
             [source, destination] => (source, &blank, destination, &blank),
             [source, destination, sport] => (source, sport, destination, &blank),
             [source, sport, destination, dport] => (source, sport, destination, dport),
-            _ => return Err("syntax error".into()),
+            _ => return Err(expected(FORM, &words.join(" "))),
         };
         let mut pattern = Self::empty(words.len() > 2);
         pattern.set_source(source, at)?;
@@ -163,7 +166,7 @@ impl Pattern {
         };
         let words = click_core::text::split_words(text);
         if words.len() < 2 {
-            return Err("syntax error".into());
+            return Err(expected(FORM, text));
         }
         Self::parse(&words, at)
     }

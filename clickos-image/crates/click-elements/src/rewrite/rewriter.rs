@@ -440,9 +440,10 @@ impl Rewriter {
         }
         let spec = Spec::parse(value, view.ports().1, view.arg_context());
         match spec.map_err(HandlerError::rejected)? {
-            Spec::Named(..) => Err(HandlerError::rejected(
-                "a mapper cannot be set while the router runs",
-            )),
+            Spec::Named(name, _) => Err(HandlerError::rejected(format!(
+                "\"{}\" is a mapper, which cannot be set while the router runs",
+                name.escape_debug()
+            ))),
             spec => on_write(self, move |me, _| me.set_spec(input, spec)),
         }
     }

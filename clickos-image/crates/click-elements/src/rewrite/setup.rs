@@ -46,13 +46,17 @@ impl Rewriter {
         };
         let outputs = *outputs;
         let mapper = match ctx.peer(name, mapper::of) {
-            None => return Err(format!("input spec {input}: unknown specification")),
-            Some(None) => return Err(format!("input spec {input}: element is not an IPMapper")),
+            None => {
+                return Err(format!(
+                    "input spec {input}: unknown specification \"{name}\""
+                ));
+            }
+            Some(None) => return Err(format!("input spec {input}: \"{name}\" is not an IPMapper")),
             Some(Some(mapper)) => mapper,
         };
         if self.endpoints && outputs.is_none() {
             return Err(format!(
-                "input spec {input}: with ENDPOINTS a mapper needs FOUTPUT ROUTPUT"
+                "input spec {input}: expected {name} FOUTPUT ROUTPUT with ENDPOINTS, got \"{name}\""
             ));
         }
         let beyond = mapper.borrow().beyond(ctx.outputs());

@@ -5,7 +5,7 @@ use click_core::text::split_words;
 use click_core::value::number;
 
 use super::mapper::Shared;
-use super::pattern::{Outputs, Pattern, no_output, outputs};
+use super::pattern::{FORM, Outputs, Pattern, no_output, outputs};
 use crate::prelude::*;
 
 /// The treatment of a new flow.
@@ -32,21 +32,25 @@ impl Spec {
     pub fn parse(text: &str, ports: usize, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let Some((kind, rest)) = words.split_first() else {
-            return Err("empty argument".into());
+            return Err("expected a specification, got nothing".into());
         };
+        let unknown = || format!("unknown specification \"{}\"", text.escape_debug());
         match kind.as_str() {
             "pass" | "passthrough" | "nochange" => pass(rest, ports),
             "keep" => outputs(rest, ports).map(Self::Keep),
             "bound" => bound(rest, ports),
             "drop" | "discard" if rest.is_empty() => Ok(Self::Drop),
-            "drop" | "discard" => Err(format!("syntax error, expected \"{kind}\"")),
+            "drop" | "discard" => Err(format!(
+                "expected \"{kind}\", got \"{}\"",
+                text.escape_debug()
+            )),
             "pattern" | "xpattern" => pattern(rest, ports, at),
             name if rest.is_empty() => Ok(Self::Named(name.to_string(), None)),
             name if rest.len() == 2 => {
-                let outputs = outputs(rest, ports).map_err(|_| "unknown specification")?;
+                let outputs = outputs(rest, ports).map_err(|_| unknown())?;
                 Ok(Self::Named(name.to_string(), Some(outputs)))
             }
-            _ => Err("unknown specification".into()),
+            _ => Err(unknown()),
         }
     }
 
@@ -71,7 +75,7 @@ fn pass(rest: &[String], ports: usize) -> Result<Spec, String> {
         [word] => number(word),
         _ => None,
     };
-    let output = output.ok_or("syntax error, expected \"nochange [OUTPUT]\"")?;
+    let output = output.ok_or_else(|| expected("an output", &rest.join(" ")))?;
     match u16::try_from(output) {
         Ok(port) if usize::from(port) < ports => Ok(Spec::Pass(port)),
         _ => Err(no_output(output, ports)),
@@ -88,8 +92,8 @@ fn bound(rest: &[String], ports: usize) -> Result<Spec, String> {
         [word] if word == "address-dependent" => Ok(Spec::Bound(outputs, true)),
         [word] if word == "address-and-port-dependent" => Ok(Spec::Drop),
         _ => Err(format!(
-            "bad filtering, expected endpoint-independent, address-dependent or address-and-port-dependent, got \"{}\"",
-            filter.join(" ")
+            "expected endpoint-independent, address-dependent or address-and-port-dependent, got \"{}\"",
+            filter.join(" ").escape_debug()
         )),
     }
 }
@@ -108,7 +112,7 @@ pub fn with_outputs(
     at: ArgContext<'_>,
 ) -> Result<(Pattern, Outputs), String> {
     if words.len() <= 2 {
-        return Err("syntax error".into());
+        return Err(expected(FORM, &words.join(" ")));
     }
     let (pattern, ends) = words.split_at(words.len() - 2);
     Ok((Pattern::parse(pattern, at)?, outputs(ends, ports)?))

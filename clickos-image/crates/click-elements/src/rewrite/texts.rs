@@ -76,7 +76,10 @@ impl Rewriter {
     pub(super) fn lookup_text(&self, view: &View<'_>, param: &str) -> Text {
         let words = click_core::text::split_words(param);
         let [source, sport, destination, dport] = words.as_slice() else {
-            return Err(HandlerError::rejected("expected SADDR SPORT DADDR DPORT"));
+            return Err(HandlerError::rejected(expected(
+                "SADDR SPORT DADDR DPORT",
+                param,
+            )));
         };
         let id = FlowId {
             source: view.parse(source)?,

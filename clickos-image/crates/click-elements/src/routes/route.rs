@@ -123,14 +123,13 @@ impl Partial {
         })
     }
 
-    /// The route this is, if it is complete.
+    /// The route this is, which `text` said, if it is complete.
     ///
     /// # Errors
     /// There is no output.
-    pub fn complete(&self) -> Result<Route, String> {
-        let port = self
-            .port
-            .ok_or("expected NETWORK/LENGTH [GATEWAY] OUTPUT, there is no OUTPUT")?;
+    pub fn complete(&self, text: &str) -> Result<Route, String> {
+        let wrong = || expected("NETWORK/LENGTH [GATEWAY] OUTPUT", text);
+        let port = self.port.ok_or_else(wrong)?;
         let gateway = self.gateway.flatten();
         Ok(Route {
             network: self.network,

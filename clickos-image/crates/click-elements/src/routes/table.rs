@@ -37,8 +37,8 @@ impl Command {
     pub fn parse(verb: &str, text: &str, ports: usize, at: ArgContext<'_>) -> Result<Self, String> {
         let partial = || Partial::parse(text, ports, at);
         match verb {
-            "add" => Ok(Self::Add(partial()?.complete()?)),
-            "set" => Ok(Self::Set(partial()?.complete()?)),
+            "add" => Ok(Self::Add(partial()?.complete(text)?)),
+            "set" => Ok(Self::Set(partial()?.complete(text)?)),
             "remove" => Ok(Self::Remove(partial()?)),
             _ => Err(format!(
                 "expected add, set or remove, got \"{}\"",

@@ -19,7 +19,7 @@ struct Spec {
 /// Formats `words[1..]` as `words[0]` says.
 pub fn sprintf(words: &[String]) -> Result<String, String> {
     let Some((format, values)) = words.split_first() else {
-        return Err("sprintf: needs a format".to_string());
+        return Err("sprintf: expected a format, got nothing".to_string());
     };
     let (mut out, mut values) = (String::new(), values.iter());
     let mut rest = format.as_str();
@@ -31,7 +31,7 @@ pub fn sprintf(words: &[String]) -> Result<String, String> {
             out.push('%');
             continue;
         }
-        let value = values.next().ok_or("sprintf: too few values")?;
+        let value = values.next().ok_or_else(|| miscounted(words))?;
         out.push_str(&padded(
             &spec,
             &converted(&spec, conversion, value)?,
@@ -40,9 +40,15 @@ pub fn sprintf(words: &[String]) -> Result<String, String> {
     }
     out.push_str(rest);
     match values.next() {
-        Some(_) => Err("sprintf: too many values".to_string()),
+        Some(_) => Err(miscounted(words)),
         None => Ok(out),
     }
+}
+
+/// The message about more or less values than conversions.
+fn miscounted(words: &[String]) -> String {
+    let (format, given) = (words[0].escape_debug(), words.len() - 1);
+    format!("sprintf: expected a value for each conversion of \"{format}\", got {given}")
 }
 
 fn spec(text: &str) -> Result<(Spec, char, &str), String> {
@@ -105,7 +111,9 @@ fn converted(spec: &Spec, conversion: char, value: &str) -> Result<String, Strin
         'X' => prefix("0X") + &digits(format!("{:X}", whole()?)),
         'o' => prefix("0") + &digits(format!("{:o}", whole()?)),
         'c' => {
-            char::from(u8::try_from(whole()?).map_err(|_| "sprintf: %c: out of range")?).to_string()
+            let n = whole()?;
+            let wrong = |_| format!("sprintf: %c: {n} is out of range, the most is 255");
+            char::from(u8::try_from(n).map_err(wrong)?).to_string()
         }
         's' => value
             .chars()

@@ -50,11 +50,13 @@ fn words(param: &str) -> Vec<String> {
         .collect()
 }
 
+/// The message about a value for a function.
+fn wrong(name: &str, what: &str, value: &str) -> String {
+    format!("{name}: {}", expected(what, value))
+}
+
 fn numbers(name: &str, param: &str) -> Result<Vec<Number>, String> {
-    let parse = |w: &String| {
-        Number::parse(w)
-            .ok_or_else(|| format!("{name}: expected a number, got \"{}\"", w.escape_debug()))
-    };
+    let parse = |w: &String| Number::parse(w).ok_or_else(|| wrong(name, "a number", w));
     words(param).iter().map(parse).collect()
 }
 
@@ -67,10 +69,7 @@ pub fn boolean(name: &str, word: &str) -> Result<bool, String> {
     match word {
         "true" | "1" | "yes" | "on" | "t" | "y" => Ok(true),
         "false" | "0" | "no" | "off" | "f" | "n" => Ok(false),
-        _ => Err(format!(
-            "{name}: expected true or false, got \"{}\"",
-            word.escape_debug()
-        )),
+        _ => Err(wrong(name, "true or false", word)),
     }
 }
 
@@ -187,7 +186,7 @@ fn fold(
     let result = numbers.into_iter().reduce(step);
     result
         .map(Number::show)
-        .ok_or_else(|| format!("{name}: needs a number"))
+        .ok_or_else(|| wrong(name, "numbers", param))
 }
 
 fn whole_quotient(a: i64, b: i64) -> Option<i64> {
@@ -205,14 +204,14 @@ fn idiv(param: &str) -> Result<String, String> {
 
 fn remainder(name: &str, param: &str) -> Result<String, String> {
     let [a, b] = numbers(name, param)?[..] else {
-        return Err(format!("{name}: needs two numbers"));
+        return Err(wrong(name, "two numbers", param));
     };
     match (a, b) {
         (Number::Whole(a), Number::Whole(b)) => a
             .checked_rem(b)
             .map(|r| r.to_string())
             .ok_or_else(|| format!("{name}: division by zero")),
-        _ if name == "mod" => Err("mod: needs integers".to_string()),
+        _ if name == "mod" => Err(wrong(name, "integers", param)),
         _ => Ok(Number::Real(a.real() % b.real()).show()),
     }
 }
@@ -224,7 +223,7 @@ fn one(
     real: impl Fn(f64) -> f64,
 ) -> Result<String, String> {
     let [n] = numbers(name, param)?[..] else {
-        return Err(format!("{name}: needs one number"));
+        return Err(wrong(name, "one number", param));
     };
     let exact = match n {
         Number::Whole(w) => whole(w).map(Number::Whole),
@@ -237,7 +236,7 @@ fn one(
 fn compare(name: &str, param: &str, holds: fn(Ordering) -> bool) -> Result<String, String> {
     let words = words(param);
     let [a, b] = &words[..] else {
-        return Err(format!("{name}: needs two values"));
+        return Err(wrong(name, "two values", param));
     };
     let order = match (Number::parse(a), Number::parse(b)) {
         (Some(Number::Whole(a)), Some(Number::Whole(b))) => Some(a.cmp(&b)),
@@ -252,7 +251,7 @@ fn choose(param: &str) -> Result<String, String> {
     let (condition, yes, no) = match &words[..] {
         [c, y] => (c, y.as_str(), ""),
         [c, y, n] => (c, y.as_str(), n.as_str()),
-        _ => return Err("if: needs a condition and two values".to_string()),
+        _ => return Err(wrong("if", "a condition and one or two values", param)),
     };
     let chosen = if boolean("if", &text::unquote(condition))? {
         yes
@@ -265,7 +264,8 @@ fn choose(param: &str) -> Result<String, String> {
 /// A number of 16 or 32 bits with its octets in the other order, as on Click's usual hosts.
 fn swapped(name: &str, param: &str, most: u64) -> Result<String, String> {
     let number = click_core::value::number(&text::unquote(param)).filter(|n| *n <= most);
-    let number = number.ok_or_else(|| format!("{name}: expected a number of at most {most}"))?;
+    let number =
+        number.ok_or_else(|| wrong(name, &format!("a number of at most {most}"), param))?;
     let bits = 64 - most.leading_zeros();
     Ok((number.swap_bytes() >> (64 - bits)).to_string())
 }

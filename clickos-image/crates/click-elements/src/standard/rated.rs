@@ -102,7 +102,7 @@ impl Rated {
         let (time, tokens) = (args.opt("BURST_DURATION"), args.opt(size));
         let burst = match (time?, tokens?) {
             (Some(_), Some(_)) => {
-                args.error(size, "give either this or BURST_DURATION");
+                args.error(size, "expected this or BURST_DURATION, got both");
                 return None;
             }
             (None, Some(tokens)) => Burst::Tokens(tokens),

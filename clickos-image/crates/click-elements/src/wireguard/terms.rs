@@ -54,7 +54,7 @@ impl FromArg for Terms {
     fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(&unquote(text));
         let [public, endpoint, rest @ ..] = words.as_slice() else {
-            return Err("expected PUBLIC_KEY ENDPOINT NETWORK ...".into());
+            return Err(expected("PUBLIC_KEY ENDPOINT NETWORK ...", text));
         };
         let KeyText(public) =
             KeyText::from_arg(public, at).map_err(|e| format!("PUBLIC_KEY: {e}"))?;
@@ -84,7 +84,7 @@ impl Terms {
             )
         };
         if self.networks.len() == NETWORKS {
-            return Err(format!("NETWORK: the limit is {NETWORKS}"));
+            return Err(format!("NETWORK: more than {NETWORKS}, the limit"));
         }
         self.networks.push(network.ok_or_else(wrong)?);
         Ok(())

@@ -19,6 +19,7 @@ mod how_to;
 mod inspect;
 mod live;
 mod merge;
+mod messages;
 mod parameters;
 mod pppoe;
 mod registry;

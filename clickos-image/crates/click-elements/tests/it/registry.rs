@@ -23,13 +23,13 @@ struct Instance {
 }
 
 /// The files of a case by name, and a configuration.
-struct Bench {
-    files: BTreeMap<String, Vec<u8>>,
-    config: String,
+pub struct Bench {
+    pub files: BTreeMap<String, Vec<u8>>,
+    pub config: String,
 }
 
 /// The configurations of the corpus, with the files of their cases.
-fn benches() -> Vec<Bench> {
+pub fn benches() -> Vec<Bench> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
     let children = |dir: &Path| std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
     let groups: Vec<PathBuf> = children(&root).filter(|p| p.is_dir()).collect();
@@ -86,7 +86,8 @@ impl Host for Files {
     }
 
     fn open_file(&self, path: &str) -> Result<Box<dyn ReadFile>, String> {
-        let content = self.0.get(path).cloned().ok_or("no such file")?;
+        let content = self.0.get(path).cloned();
+        let content = content.ok_or_else(|| format!("{path}: no such file"))?;
         Ok(Box::new(Reader(std::io::Cursor::new(content))))
     }
 
@@ -106,7 +107,7 @@ impl Host for Files {
     }
 }
 
-fn environment(files: BTreeMap<String, Vec<u8>>) -> Environment {
+pub fn environment(files: BTreeMap<String, Vec<u8>>) -> Environment {
     let device = |n: u8| -> Rc<RefCell<dyn Device>> {
         Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n])))
     };

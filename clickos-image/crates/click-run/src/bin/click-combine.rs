@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use click_lang::Flat;
-use click_run::combine::{Device, Link, combine, fuse, rename};
+use click_run::combine::{Device, Link, combine, fuse};
 use click_run::tool;
 
 /// Combines several Click configurations into one; click-uncombine extracts them again.
@@ -149,8 +149,7 @@ fn combined(options: &Options, matches: &ArgMatches) -> Result<Flat, String> {
     if components.list.is_empty() {
         return Err("expected components: FILE, NAME=FILE or -e EXPR".to_string());
     }
-    let mut whole = combine(components.list, &links)?;
-    rename(&mut whole, &options.devices)?;
+    let whole = combine(components.list, &links, &options.devices)?;
     if options.fuse {
         return fuse(whole, &click_elements_os::registry());
     }

@@ -50,6 +50,13 @@ impl FromStr for Link {
     }
 }
 
+impl Link {
+    /// The components that it joins.
+    pub fn components(&self) -> [&str; 2] {
+        [&self.from.component, &self.to.component]
+    }
+}
+
 impl End {
     /// The element of one of these classes whose name or device this is.
     fn find(&self, flat: &Flat, classes: &[&str]) -> Result<usize, String> {

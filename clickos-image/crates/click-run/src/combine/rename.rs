@@ -57,6 +57,11 @@ pub fn rename(flat: &mut Flat, devices: &[Device]) -> Result<(), String> {
 }
 
 impl Device {
+    /// The component whose device it is.
+    pub fn component(&self) -> &str {
+        &self.component
+    }
+
     fn is_of(&self, element: &FlatElement) -> bool {
         let own = element
             .name

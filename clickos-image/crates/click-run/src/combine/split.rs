@@ -4,19 +4,13 @@ use std::collections::BTreeSet;
 
 use click_lang::{Flat, FlatElement, SourcePos, text};
 
-use super::{ROUTER_LINK, retain};
+use super::{ROUTER_LINK, no_component, retain};
 
-/// The names of all components, to end an error message.
-fn known(flat: &Flat) -> String {
+/// The names of all components.
+fn known(flat: &Flat) -> Vec<String> {
     let of = |e: &FlatElement| Some(e.name.split_once('/')?.0.to_string());
     let names: BTreeSet<String> = flat.elements.iter().filter_map(of).collect();
-    match names.is_empty() {
-        true => "; the configuration has none".to_string(),
-        false => {
-            let names: Vec<String> = names.into_iter().collect();
-            format!(", expected one of {}", names.join(", "))
-        }
-    }
+    names.into_iter().collect()
 }
 
 /// The component of a name, its devices where the links were.
@@ -33,10 +27,7 @@ pub fn split(mut flat: Flat, component: &str) -> Result<Flat, String> {
     let own = |e: &FlatElement| e.name.starts_with(&prefix);
     let keep: Vec<bool> = flat.elements.iter().map(own).collect();
     if !keep.contains(&true) {
-        return Err(format!(
-            "{component}: there is no component of this name{}",
-            known(&flat)
-        ));
+        return Err(no_component(component, &known(&flat)));
     }
     retain(&mut flat, &keep);
     for element in &mut flat.elements {

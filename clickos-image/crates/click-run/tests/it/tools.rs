@@ -199,15 +199,27 @@ fn one_link_may_have_several_ends() {
 fn combine_names_what_is_wrong() {
     let folder = Folder::new("wrong");
     let one = folder.write("one.click", "FromDevice(0) -> Queue -> ToDevice(0);");
-    let a = format!("A={one}");
+    let [a, c] = ["A", "C"].map(|name| format!("{name}={one}"));
     for (args, expected) in [
         (
             vec![&*a, "A.1=A.0"],
             "A.1: no such element, and no ToDevice of this device",
         ),
         (
+            vec![&*a, "A.0=A.1"],
+            "A.1: no such element, and no FromDevice or PollDevice",
+        ),
+        (
             vec![&*a, "A.0=B.0"],
-            "B.0: no such element, and no FromDevice or PollDevice",
+            "B: there is no component of this name, expected one of A\n",
+        ),
+        (
+            vec![&*a, &*c, "B.0=A.0"],
+            "B: there is no component of this name, expected one of A, C\n",
+        ),
+        (
+            vec![&*a, "-d", "B.0=7"],
+            "B: there is no component of this name, expected one of A\n",
         ),
         (vec![&*a, &*a], "A: there are two components of this name"),
         (vec![&*a, "A.=A.0"], "\"A.\": expected COMPONENT.ELEMENT"),

@@ -20,7 +20,11 @@ pub static ELEMENT: Class = Class {
         let (offset, tail) = (a.opt("OFFSET"), a.or("TAIL", false));
         let offset = offset?;
         if offset.is_some() == tail? {
-            a.error("OFFSET", "give either OFFSET or TAIL");
+            let got = if offset.is_some() { "both" } else { "none" };
+            a.error(
+                "OFFSET",
+                format!("expected one of OFFSET and TAIL, got {got}"),
+            );
         }
         Some(Box::new(StoreTimestamp { offset }))
     },

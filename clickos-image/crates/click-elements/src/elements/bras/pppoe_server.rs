@@ -241,7 +241,10 @@ fn build(a: &mut Args<'_>) -> Built {
     let (source, signed) = (a.opt::<Ipv4Addr>("SRC"), a.or("SIGNED", true));
     let interim = a.opt::<Interim>("INTERIM");
     if matches!((&places, &source), (Some(Some(_)), Some(None))) {
-        a.error("SRC", "RADIUS needs the address of this end");
+        a.error(
+            "SRC",
+            "expected the address of this end for RADIUS, got none",
+        );
     }
     let lines = a.rest().to_vec();
     let users: Vec<_> = lines.iter().map(|t| a.parse("USER", t)).collect();

@@ -73,7 +73,7 @@ struct Entry {
 fn entries(line: &str, at: ArgContext<'_>) -> Result<Vec<Entry>, String> {
     let words = split_words(line);
     let Some((last, others)) = words.split_last() else {
-        return Err("expected \"PREFIX ETH\"".to_string());
+        return Err(expected("PREFIX ETH", line));
     };
     let mac = EtherAddr::from_arg(last, at)?;
     let prefixes = if others.is_empty() {

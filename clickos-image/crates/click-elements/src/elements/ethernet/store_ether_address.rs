@@ -39,8 +39,9 @@ fn build(a: &mut Args<'_>) -> Built {
             a.error("OFFSET", "required argument missing");
             return None;
         }
-        _ => {
-            a.error("ADDR", "expected exactly one of ADDR and ANNO");
+        (.., annotation) => {
+            let got = if annotation.is_some() { "both" } else { "none" };
+            a.error("ADDR", format!("expected one of ADDR and ANNO, got {got}"));
             return None;
         }
     };

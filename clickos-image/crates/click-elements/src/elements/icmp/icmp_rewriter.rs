@@ -51,13 +51,16 @@ fn build(a: &mut Args<'_>) -> Built {
     let (maps, set_destination) = (a.need::<String>("MAPS"), a.or("DST_ANNO", true));
     let reply_anno = a.opt::<ByteAnno>("REPLY_ANNO");
     let words = split_words(&maps?);
-    let parsed: Vec<_> = words
-        .iter()
-        .filter_map(|word| name_and_port(word))
-        .collect();
-    if parsed.len() < words.len() {
-        a.error("MAPS", "expected names of rewriters, NAME or NAME:PORT");
-        return None;
+    let mut parsed = Vec::new();
+    for word in &words {
+        let Some(name) = name_and_port(word) else {
+            a.error(
+                "MAPS",
+                expected("names of rewriters, NAME or NAME:PORT", word),
+            );
+            return None;
+        };
+        parsed.push(name);
     }
     Some(Box::new(ICMPRewriter {
         names: parsed,
@@ -238,7 +241,7 @@ impl Element for ICMPRewriter {
         for (name, port) in &self.names {
             let is = |element: &mut dyn Element| element.as_any_mut().is::<Rewriter>();
             if ctx.peer(name, is) != Some(true) {
-                return Err(format!("MAPS: {name} not an IP rewriter"));
+                return Err(format!("MAPS: \"{name}\" is not a rewriter"));
             }
             if port.is_some_and(|port| usize::from(port) >= ctx.outputs()) {
                 return Err(format!(

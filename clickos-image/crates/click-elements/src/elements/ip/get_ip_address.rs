@@ -30,8 +30,12 @@ pub static ELEMENT: Class = Class {
                 a.error("IP", format!("expected src or dst, got \"{word}\""));
                 return None;
             }
-            _ => {
-                a.error("OFFSET", "expected one of OFFSET and IP");
+            (offset, _) => {
+                let got = if offset.is_some() { "both" } else { "none" };
+                a.error(
+                    "OFFSET",
+                    format!("expected one of OFFSET and IP, got {got}"),
+                );
                 return None;
             }
         };

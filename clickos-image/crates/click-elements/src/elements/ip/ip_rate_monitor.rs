@@ -155,8 +155,11 @@ impl FromArg for Hold {
             level: usize::from_arg(level, at)?,
             seconds: u32::from_arg(seconds, at)?,
         };
-        if hold.level > 3 || hold.seconds == 0 {
-            return Err("LEVEL is 0 to 3, SECONDS at least 1".into());
+        if hold.level > 3 {
+            return Err(format!("LEVEL: {level} is out of range, the most is 3"));
+        }
+        if hold.seconds == 0 {
+            return Err("SECONDS: 0 is out of range, the least is 1".into());
         }
         Ok(hold)
     }

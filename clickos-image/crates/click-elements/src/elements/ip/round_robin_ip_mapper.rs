@@ -23,7 +23,7 @@ pub static ELEMENT: Class = Class {
     build: |a| {
         let (lines, at) = (a.rest().to_vec(), a.arg_context());
         if lines.is_empty() {
-            a.error("PATTERN", "no patterns given");
+            a.error("PATTERN", "expected patterns, got none");
         }
         let mut patterns = Vec::new();
         for line in &lines {

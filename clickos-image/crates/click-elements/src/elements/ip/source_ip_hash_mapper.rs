@@ -34,7 +34,7 @@ fn build(a: &mut Args<'_>) -> Built {
     let circle = a.need::<String>("NODES").and_then(|text| nodes(a, &text));
     let lines = a.rest().to_vec();
     if lines.is_empty() {
-        a.error("PATTERN", "no patterns given");
+        a.error("PATTERN", "expected patterns, got none");
     }
     let servers: Vec<_> = lines.iter().filter_map(|line| server(a, line)).collect();
     let ((nodes, seed), most) = (circle?, a.environment().limits.table_entries);
@@ -78,7 +78,10 @@ fn server(a: &mut Args<'_>, line: &str) -> Option<((Pattern, Outputs), u32)> {
     let words = split_words(line);
     let id = words.last().and_then(|word| number(word));
     let Some(id) = id.and_then(|id| u32::try_from(id).ok()) else {
-        a.error("PATTERN", "bad server ID in pattern spec");
+        a.error(
+            "PATTERN",
+            expected("a pattern, outputs and the number of a server", line),
+        );
         return None;
     };
     match with_outputs(

@@ -52,8 +52,12 @@ pub static ELEMENT: Class = Class {
         let drop = drop?.map(Probability::complement);
         let sampling = match (p?, sample?, drop) {
             (Some(p), None, None) | (None, Some(p), None) | (None, None, Some(p)) => p,
-            _ => {
-                a.error("P", "give one of P, SAMPLE and DROP");
+            (p, sample, drop) => {
+                let got = [p, sample, drop].iter().flatten().count();
+                a.error(
+                    "P",
+                    format!("expected one of P, SAMPLE and DROP, got {got}"),
+                );
                 return None;
             }
         };

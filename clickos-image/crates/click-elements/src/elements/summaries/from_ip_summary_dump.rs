@@ -115,8 +115,12 @@ fn origin(a: &mut Args<'_>) -> Option<Origin> {
             may_be_missing,
         }),
         (None, Some(data), _) => Some(Origin::Text(data.0)),
-        _ => {
-            a.error("FILENAME", "needed, unless DATA is given");
+        (path, ..) => {
+            let got = if path.is_some() { "both" } else { "none" };
+            a.error(
+                "FILENAME",
+                format!("expected one of FILENAME and DATA, got {got}"),
+            );
             None
         }
     }

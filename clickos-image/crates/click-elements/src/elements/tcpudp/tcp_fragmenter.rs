@@ -32,7 +32,7 @@ pub static ELEMENT: Class = Class {
         let (mtu, anno) = (a.or("MTU", 0u16), a.opt::<WordAnno>("MTU_ANNO"));
         let (mtu, anno) = (mtu?, anno?);
         if mtu == 0 && anno.is_none() {
-            a.error("MTU", "at least one of MTU and MTU_ANNO must be set");
+            a.error("MTU", "expected MTU or MTU_ANNO, got none");
         }
         Some(Box::new(TCPFragmenter {
             mtu,

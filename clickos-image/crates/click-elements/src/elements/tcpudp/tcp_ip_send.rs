@@ -60,9 +60,8 @@ fn order(view: &View<'_>, value: &str) -> Result<Order, HandlerError> {
         [] | [_] | [_, _],
     ) = (needed, rest)
     else {
-        return Err(HandlerError::rejected(
-            "expected SADDR SPORT DADDR DPORT SEQNO ACKNO FLAGS [COUNT [STOP]]",
-        ));
+        let form = "SADDR SPORT DADDR DPORT SEQNO ACKNO FLAGS [COUNT [STOP]]";
+        return Err(HandlerError::rejected(expected(form, value)));
     };
     let port = |word: &str| view.parse::<TcpPort>(word).map(|port| port.0);
     let count = rest.first().map_or(Ok(1), |word| view.parse(word))?;

@@ -91,7 +91,7 @@ fn build(a: &mut Args<'_>) -> Built {
     a.or("MMAP", false)?;
     let (play, end_call) = (play?, end_call?);
     if play.stop && end_call.is_some() {
-        a.error("END_CALL", "give one of END_CALL and STOP");
+        a.error("END_CALL", "expected one of END_CALL and STOP, got both");
         return None;
     }
     let (filename, filepos) = (filename?, filepos?);

@@ -54,7 +54,10 @@ fn build(a: &mut Args<'_>) -> Built {
     let nano = a.or("NANO", false);
     let (encap, from) = (encap?, from?);
     if encap.is_some() && from.is_some() {
-        a.error("USE_ENCAP_FROM", "give one of ENCAP and USE_ENCAP_FROM");
+        a.error(
+            "USE_ENCAP_FROM",
+            "expected one of ENCAP and USE_ENCAP_FROM, got both",
+        );
         return None;
     }
     let snap = match snap? {

@@ -76,7 +76,7 @@ impl Options {
             found.add(keyword, value, &mut meta, names)?;
         }
         if meta.sid == 0 {
-            return Err("sid: a number from 1 is needed".into());
+            return Err("sid: expected a number from 1, got none".into());
         }
         content::finish(&mut found.parts)?;
         found.meta = Rc::new(meta);

@@ -227,10 +227,12 @@ impl Reader {
     }
 
     fn rule(&mut self, line: &str) -> Result<Rule, String> {
-        let (head, rest) = line
-            .split_once('(')
-            .ok_or("expected (options) at the end")?;
-        let inner = rest.strip_suffix(')').ok_or("expected ) at the end")?;
+        let wrong = |what: &str| {
+            let got = line.split_whitespace().last().unwrap_or_default();
+            expected(&format!("{what} at the end"), got)
+        };
+        let (head, rest) = line.split_once('(').ok_or_else(|| wrong("(options)"))?;
+        let inner = rest.strip_suffix(')').ok_or_else(|| wrong(")"))?;
         let head = words(head);
         let [action, protocol, source, sport, arrow, destination, dport] = head[..] else {
             let count = head.len();

@@ -47,14 +47,18 @@ pub fn build(a: &mut Args<'_>) -> Built {
     Some(Box::new(PortBlockMapper { blocks, log: log? }))
 }
 
+fn holes(prefix: Prefix) -> String {
+    format!("the mask {} has holes", prefix.mask)
+}
+
 /// Checks the arguments that no type checks; notes the first error.
 fn check(a: &mut Args<'_>, layout: &Layout) -> Option<()> {
     let all = count(layout.subscribers);
     let most = a.environment().limits.table_entries as u64;
     let (name, message) = if !all.is_power_of_two() {
-        ("SUBSCRIBERS", "the mask has holes".to_string())
+        ("SUBSCRIBERS", holes(layout.subscribers))
     } else if !count(layout.public).is_power_of_two() {
-        ("PUBLIC", "the mask has holes".to_string())
+        ("PUBLIC", holes(layout.public))
     } else if all > most {
         let message = format!("{all} addresses, the most is {most}");
         ("SUBSCRIBERS", message)
@@ -88,7 +92,10 @@ impl PortBlockMapper {
     pub fn lookup_text(&self, view: &View<'_>) -> Text {
         let words = split_words(view.param());
         let [address, port] = words.as_slice() else {
-            return Err(HandlerError::rejected("expected ADDRESS PORT"));
+            return Err(HandlerError::rejected(expected(
+                "ADDRESS PORT",
+                view.param(),
+            )));
         };
         let (address, port) = (view.parse(address)?, view.parse(port)?);
         let owner = self.blocks.borrow().layout.owner(address, port);

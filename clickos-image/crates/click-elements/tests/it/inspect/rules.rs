@@ -119,7 +119,10 @@ fn errors_name_line_keyword_value_and_limit() {
             "content:!\"a\"; sid:1;".into(),
             "content: at least one without ! is needed",
         ),
-        ("content:\"a\";".into(), "sid: a number from 1 is needed"),
+        (
+            "content:\"a\";".into(),
+            "sid: expected a number from 1, got none",
+        ),
         (
             "content:\"a\"; pcre:\"/(/\"; sid:1;".into(),
             "pcre: \"\\\"/(/\\\"\": unclosed group",
