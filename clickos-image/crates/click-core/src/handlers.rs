@@ -13,7 +13,8 @@ use crate::engine::handler::{Change, Table};
 use crate::error::HandlerError;
 use crate::globals::{self, Global};
 use crate::handler_info::{HandlerDecl, HandlerInfo, Kind};
-use crate::live::{Undo, busy};
+use crate::live::{Told, busy};
+use crate::random::Seeded;
 use crate::reconfigure::with_argument;
 
 /// A handler that the engine answers for an element.
@@ -94,12 +95,14 @@ enum Prepared {
     Element {
         index: usize,
         change: Change,
-        config: Option<String>,
+        /// The handler and its value, if the configuration says it then.
+        said: Option<(String, String)>,
     },
     /// The element under its new configuration, not yet in its place.
     Rebuilt {
         index: usize,
         element: Box<dyn Element>,
+        told: Told,
         config: String,
     },
     Tickets {
@@ -122,14 +125,8 @@ impl Prepared {
 /// Writes of one call that are known to be good.
 pub(crate) struct Pending {
     prepared: Vec<Prepared>,
-    #[cfg_attr(
-        not(feature = "threads"),
-        expect(
-            dead_code,
-            reason = "one thread has no others whose refusal undoes its writes"
-        )
-    )]
-    undo: Undo,
+    /// The state of random numbers, if elements changed it that start.
+    seeded: Option<Seeded>,
 }
 
 /// How deep handlers may call handlers.
@@ -433,12 +430,18 @@ impl Engine {
             .map(|(name, value)| self.prepare(name, value))
             .collect();
         let mut prepared = prepared?;
-        let undo = self.start_rebuilt(&mut prepared, writes)?;
-        Ok(Pending { prepared, undo })
+        let before = self.random.seeded();
+        let started = self.start_rebuilt(&mut prepared, writes);
+        let seeded = Some(self.random.seeded()).filter(|seeded| *seeded != before);
+        self.random.restore(before);
+        started.map(|()| Pending { prepared, seeded })
     }
 
-    /// Makes writes that are known to be good.
+    /// Makes writes that are known to be good. To drop them instead changes nothing.
     pub(crate) fn make(&mut self, pending: Pending) {
+        if let Some(seeded) = pending.seeded {
+            self.random.restore(seeded);
+        }
         for write in pending.prepared {
             self.writes += 1;
             #[cfg(feature = "threads")]
@@ -448,13 +451,6 @@ impl Engine {
             }
             self.commit(write);
         }
-    }
-
-    /// Drops writes that are not wanted after all.
-    #[cfg(feature = "threads")]
-    pub(crate) fn drop_writes(&mut self, pending: Pending) {
-        drop(pending.prepared);
-        self.undo(pending.undo);
     }
 
     fn prepare(&mut self, name: &str, value: &[u8]) -> Result<Prepared, HandlerError> {
@@ -505,6 +501,7 @@ impl Engine {
                 return Ok(Prepared::Rebuilt {
                     index,
                     element,
+                    told: Told::default(),
                     config,
                 });
             }
@@ -515,38 +512,45 @@ impl Engine {
             table.write(place, element, &own.view(ctx, ""), value)
         });
         let change = change.unwrap_or_else(|| Err(busy()))?;
-        let (class, config) = (self.plan.classes[index], self.config(index));
-        let config = match handler {
-            "config" => Some(value.to_string()),
-            _ => with_argument(class, config, handler, value),
-        };
+        let is_said = self.config_with(index, handler, value).is_some();
+        let said = is_said.then(|| (handler.to_string(), value.to_string()));
         Ok(Prepared::Element {
             index,
             change,
-            config,
+            said,
         })
     }
 
-    /// Starts the elements with new configurations; returns how to undo that.
+    /// The element's configuration after a write of a handler, if it says the value.
+    fn config_with(&self, index: usize, handler: &str, value: &str) -> Option<String> {
+        match handler {
+            "config" => Some(value.to_string()),
+            _ => with_argument(self.plan.classes[index], self.config(index), handler, value),
+        }
+    }
+
+    /// Starts the elements with new configurations.
     ///
     /// # Errors
-    /// One cannot run. Nothing has changed then.
+    /// One cannot run.
     fn start_rebuilt(
         &mut self,
         prepared: &mut [Prepared],
         writes: &[(&str, &[u8])],
-    ) -> Result<Undo, HandlerError> {
-        let mut undo = Undo::default();
+    ) -> Result<(), HandlerError> {
         for (write, (name, _)) in prepared.iter_mut().zip(writes) {
-            if let Prepared::Rebuilt { index, element, .. } = write {
-                let started = self.start_one(*index, &mut **element, &mut undo);
-                if let Err(message) = started {
-                    self.undo(undo);
-                    return Err(HandlerError::rejected(message).named(name));
-                }
+            if let Prepared::Rebuilt {
+                index,
+                element,
+                told,
+                ..
+            } = write
+            {
+                let started = self.start_one(*index, &mut **element);
+                *told = started.map_err(|m| HandlerError::rejected(m).named(name))?;
             }
         }
-        Ok(undo)
+        Ok(())
     }
 
     fn commit(&mut self, write: Prepared) {
@@ -560,15 +564,19 @@ impl Engine {
             Prepared::Rebuilt {
                 index,
                 element,
+                told,
                 config,
-            } => self.put_in_place(index, element, config),
+            } => self.put_in_place(index, element, told, config),
             Prepared::Tickets { index, tickets } => self.tasks.set_tickets(index, tickets),
             Prepared::Element {
                 index,
                 change,
-                config,
+                said,
             } => {
                 self.with(index, |element, ctx| change.apply(element, ctx));
+                // other writes may have changed it meanwhile
+                let config =
+                    said.and_then(|(handler, value)| self.config_with(index, &handler, &value));
                 if let Some(config) = config {
                     self.slots[index].config = config.into();
                 }

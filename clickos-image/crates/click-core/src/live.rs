@@ -7,7 +7,6 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use click_lang::text;
 use click_packet::memory::has_room;
@@ -18,14 +17,24 @@ use crate::engine::Engine;
 use crate::engine::context::Context;
 use crate::engine::element::Element;
 use crate::error::HandlerError;
-use crate::random::Seeded;
 
-/// The state of the router that starting an element may change.
-#[derive(Default)]
-pub(crate) struct Undo {
-    seeded: Option<Seeded>,
-    /// Elements, and whether they were readable and writable.
-    signals: Vec<(usize, bool, bool)>,
+/// What an element tells the engine while it starts. It holds from when the element is in its place.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Told {
+    readable: Option<bool>,
+    writable: Option<bool>,
+    timer_ns: Option<Option<u64>>,
+}
+
+impl Told {
+    /// What differs from `before`.
+    fn since(self, before: Self) -> Self {
+        Self {
+            readable: self.readable.filter(|_| self.readable != before.readable),
+            writable: self.writable.filter(|_| self.writable != before.writable),
+            timer_ns: self.timer_ns.filter(|_| self.timer_ns != before.timer_ns),
+        }
+    }
 }
 
 impl Engine {
@@ -78,41 +87,71 @@ impl Engine {
         Ok(())
     }
 
-    /// Starts an element that is not yet in its place.
+    /// What the element in its place has told.
+    fn told(&self, index: usize) -> Told {
+        let slot = &self.slots[index];
+        Told {
+            readable: Some(slot.readable),
+            writable: Some(slot.writable),
+            timer_ns: Some(self.timers.expiry(index)),
+        }
+    }
+
+    /// Starts an element that is not yet in its place; returns what it told, which does not hold yet.
+    ///
+    /// # Errors
+    /// It cannot run.
     pub(crate) fn start_one(
         &mut self,
         index: usize,
         element: &mut dyn Element,
-        undo: &mut Undo,
-    ) -> Result<(), String> {
-        let seeded = || self.random.seeded();
-        undo.seeded.get_or_insert_with(seeded);
-        let slot = &self.slots[index];
-        undo.signals.push((index, slot.readable, slot.writable));
-        element.initialize(&mut Context::new(self, index))
-    }
-
-    /// Undoes what elements did that were started and are not wanted.
-    pub(crate) fn undo(&mut self, undo: Undo) {
-        if let Some(seeded) = undo.seeded {
-            self.random.restore(seeded);
-        }
-        for (index, readable, writable) in undo.signals.into_iter().rev() {
-            let slot = &mut self.slots[index];
-            (slot.readable, slot.writable) = (readable, writable);
-        }
+    ) -> Result<Told, String> {
+        let before = self.told(index);
+        let started = element.initialize(&mut Context::new(self, index));
+        let told = self.told(index).since(before);
+        let slot = &mut self.slots[index];
+        slot.readable = before.readable.unwrap_or(slot.readable);
+        slot.writable = before.writable.unwrap_or(slot.writable);
+        self.timers.set(index, before.timer_ns.flatten());
+        started.map(|()| told)
     }
 
     /// Replaces the old element by another, which takes its state.
-    pub(crate) fn put_in_place(&mut self, index: usize, new: Box<dyn Element>, config: String) {
+    pub(crate) fn put_in_place(
+        &mut self,
+        index: usize,
+        new: Box<dyn Element>,
+        told: Told,
+        config: String,
+    ) {
         let slot = &mut self.slots[index];
         slot.config = config.into();
         let Some(mut old) = slot.element.replace(new) else {
             return;
         };
         self.reconfiguring = true;
-        self.with(index, |element, ctx| element.take_state(ctx, &mut *old));
+        self.with(index, |element, ctx| {
+            ctx.tell(told);
+            element.take_state(ctx, &mut *old);
+        });
         self.reconfiguring = false;
+    }
+}
+
+impl Context<'_> {
+    /// Tells what the element told while it started.
+    fn tell(&mut self, told: Told) {
+        if let Some(readable) = told.readable {
+            self.set_readable(readable);
+        }
+        if let Some(writable) = told.writable {
+            self.set_writable(writable);
+        }
+        match told.timer_ns {
+            Some(Some(at_ns)) => self.set_timer(at_ns),
+            Some(None) => self.clear_timer(),
+            None => {}
+        }
     }
 }
 

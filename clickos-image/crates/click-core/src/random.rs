@@ -88,6 +88,7 @@ const MINIMAL: (i64, i64) = (2_147_483_647, 16_807);
 pub const MAX: u32 = 0x7fff_ffff;
 
 /// The state of the numbers that follow from a seed; none without a seed.
+#[derive(PartialEq, Eq)]
 pub struct Seeded(Option<Box<Additive>>);
 
 /// The source of a router's random numbers.
@@ -171,7 +172,7 @@ impl Random {
 
 /// The additive generator of the C library that Click is built with, so that a configuration with
 /// RandomSeed does the same here.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 struct Additive {
     numbers: [u32; LAGS.0],
     at: usize,

@@ -188,6 +188,11 @@ impl Timers {
         self.expiry[element].is_some()
     }
 
+    /// When the element's timer expires, if it is set.
+    pub fn expiry(&self, element: usize) -> Option<u64> {
+        self.expiry[element].map(|(at_ns, _)| at_ns)
+    }
+
     /// When the next timer expires.
     pub fn next_expiry(&mut self) -> Option<u64> {
         while let Some(Reverse(entry)) = self.heap.peek().copied() {

@@ -14,6 +14,7 @@ use click_packet::memory::{RESERVE, has_room};
 use crate::engine::Engine;
 use crate::engine::elsewhere::{Call, Threads, borrowed};
 use crate::error::HandlerError;
+use crate::handlers::Pending;
 
 /// Bytes of values that come out of the reserve.
 const SMALL: usize = 4 << 10;
@@ -21,16 +22,13 @@ const SMALL: usize = 4 << 10;
 /// Writes of handlers, with owned names.
 pub type Writes = Vec<(String, Vec<u8>)>;
 
-/// Makes writes that are checked, or with false drops them.
-type Settlement = Box<dyn FnOnce(&mut Engine, bool)>;
-
 /// Makes a write whose element was running.
 type Late = Box<dyn FnOnce(&mut Engine)>;
 
 /// Writes that wait, by the numbers of their calls.
 #[derive(Default)]
 pub struct Waiting {
-    calls: Vec<(u64, Settlement)>,
+    calls: Vec<(u64, Pending)>,
     /// Writes that wait until their elements, which run, have returned.
     late: Vec<Late>,
     /// The number of the next call of this thread.
@@ -134,11 +132,7 @@ impl Engine {
     /// Checks writes of this thread's elements, which then wait.
     pub(crate) fn let_wait(&mut self, number: u64, writes: &Writes) -> Result<(), HandlerError> {
         let pending = self.prepare_all(&borrowed(writes))?;
-        let settle = |engine: &mut Engine, made| match made {
-            true => engine.make(pending),
-            false => engine.drop_writes(pending),
-        };
-        self.waiting.calls.push((number, Box::new(settle)));
+        self.waiting.calls.push((number, pending));
         Ok(())
     }
 
@@ -161,8 +155,10 @@ impl Engine {
         let Some(place) = calls.position(|(waiting, _)| *waiting == number) else {
             return;
         };
-        let (_, settlement) = self.waiting.calls.remove(place);
-        settlement(self, made);
+        let (_, pending) = self.waiting.calls.remove(place);
+        if made {
+            self.make(pending);
+        }
     }
 }
 
@@ -172,10 +168,11 @@ mod tests {
     use alloc::vec;
 
     use super::*;
+    use crate::class::optional;
     use crate::engine::elsewhere::{Answer, Answered};
-    use crate::handler::{Change, Handler, read_write};
+    use crate::handler::{Change, Handler, command, read_write, write};
     use crate::threads::Assembled;
-    use crate::{Class, Context, Element, Entry, Environment, Registry, Sources};
+    use crate::{Class, Context, Element, Entry, Environment, Registry, Router, Signal, Sources};
 
     /// Its task reads a handler of another thread.
     #[derive(Default)]
@@ -233,6 +230,146 @@ mod tests {
             serve(Call::Settle(7, true)).unwrap();
             Ok(Answer::Text(String::new()))
         }
+    }
+
+    /// Stands for a queue: while it starts it tells that it is empty, and its state says more.
+    struct Store {
+        limit: u32,
+        color: u32,
+        packets: u32,
+    }
+
+    impl Element for Store {
+        fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+            ctx.set_readable(false);
+            ctx.set_timer(u64::from(self.limit));
+            let _ = ctx.random_u32();
+            Ok(())
+        }
+
+        fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+            if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+                self.packets = old.packets;
+                ctx.set_readable(self.packets > 0);
+            }
+        }
+
+        fn signal(&self) -> Signal {
+            Signal::Own
+        }
+    }
+
+    static STORE_HANDLERS: [Handler<Store>; 3] = [
+        write("limit", |_, view, value| {
+            let limit = view.parse(value)?;
+            Ok(Change::of(move |me: &mut Store, _| me.limit = limit))
+        }),
+        write("color", |_, view, value| {
+            let color = view.parse(value)?;
+            Ok(Change::of(move |me: &mut Store, _| me.color = color))
+        }),
+        command("run", |_, _, _| {
+            Ok(Change::of(|me: &mut Store, ctx| {
+                me.packets += 1;
+                ctx.set_readable(true);
+            }))
+        }),
+    ];
+
+    static STORE: Class = Class {
+        name: "Store",
+        ports: "0/0",
+        args: &[optional("LIMIT"), optional("COLOR")],
+        handlers: &STORE_HANDLERS,
+        live: true,
+        build: |a| {
+            let (limit, color) = (a.or("LIMIT", 100), a.or("COLOR", 0));
+            Some(Box::new(Store {
+                limit: limit?,
+                color: color?,
+                packets: 0,
+            }))
+        },
+        ..Class::DEFAULT
+    };
+
+    /// A store, with random numbers that follow from a seed.
+    fn store() -> Router {
+        let entry = Entry {
+            class: &STORE,
+            group: "",
+            docs: "",
+        };
+        let registry = Registry::new(&[entry], &[]);
+        let sources = Sources::new("test", "s :: Store;".to_string());
+        let assembled = Assembled::new(sources, &registry, Environment::new(), &[], 0);
+        let mut router = assembled.unwrap().start().unwrap();
+        router.engine.random.seed(Some(5));
+        router
+    }
+
+    fn prepare(router: &mut Router, number: u64, name: &str, value: &str) {
+        let writes = vec![(name.to_string(), value.as_bytes().to_vec())];
+        router.answer(Call::Prepare(number, writes), 0).unwrap();
+    }
+
+    fn settle(router: &mut Router, number: u64, made: bool) {
+        router.answer(Call::Settle(number, made), 0).unwrap();
+    }
+
+    /// Its signal, its timer and its configuration.
+    fn seen(router: &Router) -> (bool, Option<u64>, &str) {
+        let engine = &router.engine;
+        (
+            engine.slots[0].readable,
+            engine.timers.expiry(0),
+            engine.config(0),
+        )
+    }
+
+    /// In whatever order calls of two threads are made and dropped.
+    #[test]
+    fn a_dropped_call_changes_nothing_that_another_has_made() {
+        for dropped_first in [false, true] {
+            let mut router = store();
+            let mut other = store();
+            router.write_handlers(&[("s.run", b"")], 0).unwrap();
+            prepare(&mut router, 1, "s.config", "7");
+            prepare(&mut router, 2, "s.config", "8");
+            assert_eq!(seen(&router), (true, Some(100), ""), "nothing is made yet");
+            for number in [1, 2] {
+                let number = if dropped_first { 3 - number } else { number };
+                settle(&mut router, number, number == 1);
+            }
+            assert_eq!(seen(&router), (true, Some(7), "7"), "{dropped_first}");
+            // as if the dropped one had never started
+            other.write_handlers(&[("s.config", b"7")], 0).unwrap();
+            let drawn = [&mut router, &mut other].map(|r| r.engine.random.random_u32());
+            assert_eq!(drawn[0], drawn[1]);
+        }
+    }
+
+    /// A write in between wakes those that wait for packets; they would sleep with packets in the queue.
+    #[test]
+    fn a_dropped_call_restores_no_signal_that_changed_meanwhile() {
+        let mut router = store();
+        prepare(&mut router, 1, "s.config", "7");
+        router.write_handlers(&[("s.run", b"")], 0).unwrap();
+        settle(&mut router, 1, false);
+        assert_eq!(seen(&router), (true, Some(100), ""));
+    }
+
+    #[test]
+    fn the_configuration_says_what_all_calls_wrote() {
+        let mut router = store();
+        prepare(&mut router, 1, "s.limit", "7");
+        prepare(&mut router, 2, "s.color", "9");
+        settle(&mut router, 1, true);
+        settle(&mut router, 2, true);
+        assert_eq!(seen(&router).2, "LIMIT 7, COLOR 9");
+        let both = [("s.limit", &b"1"[..]), ("s.color", b"2")];
+        router.write_handlers(&both, 0).unwrap();
+        assert_eq!(seen(&router).2, "LIMIT 1, COLOR 2");
     }
 
     #[test]
