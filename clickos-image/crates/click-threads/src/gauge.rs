@@ -52,6 +52,8 @@ pub struct Gauge<N: Number = AtomicUsize> {
     pub class: &'static str,
     /// Slots of each ring.
     pub slots: usize,
+    /// How many threads push.
+    pub pushers: usize,
     capacity: AtomicUsize,
     highwater: AtomicUsize,
     /// Inlets that wait for room.
@@ -64,11 +66,12 @@ pub struct Gauge<N: Number = AtomicUsize> {
 }
 
 impl<N: Number> Gauge<N> {
-    /// The gauge of a queue of this class.
-    pub fn new(class: &'static str, capacity: usize) -> Self {
+    /// The gauge of a queue of this class, to which that many threads push.
+    pub fn new(class: &'static str, capacity: usize, pushers: usize) -> Self {
         Self {
             class,
             slots: slots(capacity),
+            pushers,
             capacity: AtomicUsize::new(capacity),
             highwater: AtomicUsize::new(0),
             waiting: N::default(),
@@ -106,6 +109,16 @@ impl<N: Number> Gauge<N> {
     pub fn is_half_empty(&self) -> bool {
         let (length, capacity) = (self.length(), self.capacity());
         length < capacity && length <= capacity / 2
+    }
+
+    /// How many of `n` packets a thread may push that has `stored` in the queue: while others wait for room, those that do
+    /// not have half of the queue together. One thread that fills it again at once would else leave them none.
+    pub fn fair(&self, n: usize, waits: bool, stored: impl FnOnce() -> usize) -> usize {
+        if self.pushers < 2 || self.waiting.load() <= usize::from(waits) {
+            return n;
+        }
+        let share = self.capacity() / (2 * (self.pushers - 1));
+        n.min(share.max(1).saturating_sub(stored()))
     }
 
     /// Reserves places for at most `n` packets; returns their number. `left` is a number of packets that were pulled, as
@@ -154,6 +167,11 @@ impl<N: Number> Gauge<N> {
         // before the look at those that wait; they count themselves before they look for room
         self.left.0.store(left);
         self.waiting.load() > 0 && self.is_half_empty()
+    }
+
+    /// True if an inlet waits for room.
+    pub fn is_awaited(&self) -> bool {
+        self.waiting.load() > 0
     }
 
     /// Counts an inlet that waits for room.
@@ -250,7 +268,7 @@ mod tests {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
         builder.check(move || {
-            let gauge = std::sync::Arc::new(Gauge::<Model>::new("Queue", 1));
+            let gauge = std::sync::Arc::new(Gauge::<Model>::new("Queue", 1, 1));
             let asleep = std::sync::Arc::new(NeedWakeup::<Asleep>::default());
             let wake = std::sync::Arc::new(loom::sync::Notify::new());
             let (full, sleeper, waking) = (gauge.clone(), asleep.clone(), wake.clone());
@@ -296,7 +314,7 @@ mod tests {
 
     #[test]
     fn places_are_reserved_until_the_queue_is_full() {
-        let (gauge, mut left) = (Gauge::<AtomicUsize>::new("Queue", 10), 0);
+        let (gauge, mut left) = (Gauge::<AtomicUsize>::new("Queue", 10, 1), 0);
         assert_eq!(gauge.reserve(4, &mut left), 4);
         assert_eq!(gauge.reserve(9, &mut left), 6);
         assert_eq!((gauge.length(), gauge.highwater()), (10, 10));
@@ -313,8 +331,20 @@ mod tests {
     }
 
     #[test]
+    fn who_fills_the_queue_leaves_room_for_those_that_wait() {
+        let gauge = Gauge::<AtomicUsize>::new("Queue", 100, 3);
+        assert_eq!(gauge.fair(90, false, || 50), 90);
+        gauge.begin_wait();
+        assert_eq!(gauge.fair(90, true, || 0), 90, "no other waits");
+        assert_eq!(gauge.fair(90, false, || 5), 20);
+        assert_eq!(gauge.fair(90, false, || 50), 0);
+        gauge.set_capacity(1);
+        assert_eq!(gauge.fair(9, false, || 0), 1, "all waited for each other");
+    }
+
+    #[test]
     fn the_highest_length_is_one_that_there_was() {
-        let (gauge, mut left) = (Gauge::<AtomicUsize>::new("Queue", 100), 0);
+        let (gauge, mut left) = (Gauge::<AtomicUsize>::new("Queue", 100, 1), 0);
         for _ in 0..50 {
             assert_eq!(gauge.reserve(3, &mut left), 3);
             gauge.leave(3);

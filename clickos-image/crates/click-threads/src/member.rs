@@ -68,7 +68,7 @@ pub fn parts(plan: Plan) -> Result<Vec<Part>, String> {
     };
     let mut parts: Vec<Part> = used.iter().map(part).collect();
     for cut in plan.cuts {
-        let gauge = Arc::new(Gauge::new(cut.class, cut.capacity));
+        let gauge = Arc::new(Gauge::new(cut.class, cut.capacity, cut.pushers));
         let (home, mut receivers) = (homes[cut.element], Vec::new());
         let mut add = |thread: usize, end| {
             let end = (cut.element, cut.class, Arc::clone(&gauge), end);

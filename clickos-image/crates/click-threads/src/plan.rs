@@ -24,6 +24,8 @@ pub struct Cut {
     pub capacity: usize,
     /// The threads that push to it, without the one that pulls.
     pub senders: Vec<usize>,
+    /// How many threads push to it.
+    pub pushers: usize,
 }
 
 impl Cut {
@@ -141,6 +143,7 @@ impl Plan {
             let mut senders: Vec<usize> = pushers.map(|c| homes[c.from.0]).collect();
             senders.sort_unstable();
             senders.dedup();
+            let pushers = senders.len();
             senders.retain(|thread| *thread != homes[element]);
             if senders.is_empty() {
                 continue;
@@ -160,6 +163,7 @@ impl Plan {
                 class,
                 capacity,
                 senders,
+                pushers,
             };
             ring_bytes = cut.bytes().saturating_add(ring_bytes);
             if let Err(message) = assembled.has_memory(ring_bytes) {

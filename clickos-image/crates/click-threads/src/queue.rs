@@ -41,28 +41,32 @@ impl Out {
     fn settle(&mut self) -> bool {
         self.underway.settle(self.sender.unreturned())
     }
+
+    /// How many of `n` packets the thread may push, by what others wait for.
+    fn fair(&mut self, gauge: &Gauge, n: usize, waits: bool) -> usize {
+        gauge.fair(n, waits, || self.sender.unreturned())
+    }
 }
 
 /// What an end waits for.
 enum Far {
     /// Room in the queue; and how often the loop looked.
     Room(Arc<Gauge>, Cell<u32>, Rc<RefCell<Out>>),
-    /// Packets in rings.
-    Packets(Rc<RefCell<Vec<Receiver<Slot>>>>),
+    /// Packets in rings; and whether this thread leaves room to those that wait, until none does.
+    Packets(Rc<RefCell<Vec<Receiver<Slot>>>>, Arc<Gauge>, Rc<Cell<bool>>),
 }
 
 impl Watch {
     /// True if what it waits for is there, and the element has to run.
     pub fn is_due(&self) -> bool {
-        if !self.waits.get() {
-            return false;
-        }
         match &self.far {
-            Far::Room(gauge, looks, _) => {
-                let is_due = match looks.get() >= LOOKS {
+            Far::Room(..) if !self.waits.get() => false,
+            Far::Room(gauge, looks, out) => {
+                let has_room = match looks.get() >= LOOKS {
                     true => gauge.has_room(),
                     false => gauge.is_half_empty(),
                 };
+                let is_due = has_room && out.borrow_mut().fair(gauge, 1, true) > 0;
                 looks.set(if is_due {
                     0
                 } else {
@@ -70,7 +74,11 @@ impl Watch {
                 });
                 is_due
             }
-            Far::Packets(receivers) => receivers.borrow_mut().iter_mut().any(|r| r.waiting() > 0),
+            Far::Packets(receivers, gauge, leaves_room) => {
+                let mut receivers = receivers.borrow_mut();
+                (self.waits.get() && receivers.iter_mut().any(|r| r.waiting() > 0))
+                    || (leaves_room.get() && !gauge.is_awaited())
+            }
         }
     }
 
@@ -78,7 +86,7 @@ impl Watch {
     pub fn keeps_awake(&self) -> bool {
         match &self.far {
             Far::Room(gauge, ..) => self.waits.get() && gauge.has_room(),
-            Far::Packets(_) => self.is_due(),
+            Far::Packets(..) => self.is_due(),
         }
     }
 
@@ -155,7 +163,12 @@ impl Inlet {
             out.settle();
         }
         let may_leave = batch.len().min(ctx.pool().may_leave());
-        let fits = self.gauge.reserve(may_leave, &mut self.left);
+        // who knows of room may push; the others rest
+        let fair = match self.waits.get() {
+            true => out.fair(&self.gauge, may_leave, true),
+            false => may_leave,
+        };
+        let fits = self.gauge.reserve(fair, &mut self.left);
         let Out { sender, underway } = &mut *out;
         let lost = ctx.pool().send(batch, fits, underway, |packet| {
             // each ring has a slot for every packet that the queue may have, and the receiver leaves slots empty
@@ -177,11 +190,20 @@ impl Inlet {
         }
     }
 
+    /// True if there is no room for this thread.
+    fn is_full(&mut self) -> bool {
+        let waits = self.waits.get();
+        self.gauge.is_full(&mut self.left) || self.out.borrow_mut().fair(&self.gauge, 1, waits) == 0
+    }
+
     fn set_waits(&self, ctx: &mut Context<'_>, waits: bool) {
         if self.waits.replace(waits) != waits {
             match waits {
                 true => self.gauge.begin_wait(),
-                false => self.gauge.end_wait(),
+                false => {
+                    self.gauge.end_wait();
+                    self.shared.wake(self.to);
+                }
             }
         }
         ctx.set_writable(!waits);
@@ -193,19 +215,19 @@ const MAX_HELD: usize = 64;
 
 impl Element for Inlet {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        let several = batch.len() > 1;
         if self.held.is_empty() {
             self.send(ctx, &mut batch);
         }
-        // the runs of a task that the engine joined would each have seen that the queue is full
-        if several && self.gauge.is_told() && self.held.is_empty() && batch.len() <= MAX_HELD {
+        // who pushed knew of room, which another thread took; and the runs of a task that the engine joined would
+        // each have seen that the queue is full
+        if self.gauge.is_told() && self.held.is_empty() && batch.len() <= MAX_HELD {
             self.held.append(&mut batch);
         }
         if !batch.is_empty() {
             self.gauge.count_drops(ctx, batch.len());
         }
         ctx.recycle(batch);
-        if self.gauge.is_told() && (!self.held.is_empty() || self.gauge.is_full(&mut self.left)) {
+        if self.gauge.is_told() && (!self.held.is_empty() || self.is_full()) {
             self.set_waits(ctx, true);
         }
     }
@@ -215,7 +237,7 @@ impl Element for Inlet {
         let mut held = std::mem::take(&mut self.held);
         self.send(ctx, &mut held);
         self.held = held;
-        if self.held.is_empty() && self.gauge.has_room() {
+        if self.held.is_empty() && !self.is_full() {
             self.set_waits(ctx, false);
         }
         false
@@ -280,13 +302,20 @@ const AHEAD: usize = 32;
 pub struct Outlet {
     gauge: Arc<Gauge>,
     receivers: Rc<RefCell<Vec<Receiver<Slot>>>>,
-    /// Whose turn it is.
+    /// Whose turn it is: a receiver's, or `own`'s behind them.
     next: usize,
+    /// Packets that are ahead of all others.
     stored: Ring,
+    /// Packets that this thread pushed.
+    own: Ring,
+    /// The end of a batch of this thread that found no room.
+    held: Batch,
     shared: Arc<Shared>,
     /// The threads that push.
     from: Vec<usize>,
     waits: Rc<Cell<bool>>,
+    /// True if those that push on this thread rest because others wait for room.
+    leaves_room: Rc<Cell<bool>>,
     /// Packets that left the queue, as last read; none if this thread does not push.
     own_left: Option<usize>,
     /// True if an element measures what is stored.
@@ -305,19 +334,24 @@ impl Outlet {
     ) -> (Self, Watch) {
         let waits = Rc::new(Cell::new(true));
         let receivers = Rc::new(RefCell::new(receivers));
+        let leaves_room = Rc::new(Cell::new(false));
+        let (ends, leaves) = (Rc::clone(&receivers), Rc::clone(&leaves_room));
         let watch = Watch {
             element,
             waits: Rc::clone(&waits),
-            far: Far::Packets(Rc::clone(&receivers)),
+            far: Far::Packets(ends, Arc::clone(&gauge), leaves),
         };
         let outlet = Self {
             gauge,
             receivers,
             next: 0,
             stored: Ring::default(),
+            own: Ring::default(),
+            held: Batch::new(),
             shared,
             from,
             waits,
+            leaves_room,
             own_left: None,
             is_measured,
         };
@@ -328,6 +362,8 @@ impl Outlet {
     fn take_all(&mut self, ctx: &mut Context<'_>) -> Batch {
         let mut all = ctx.batch();
         self.stored.take_front(usize::MAX, &mut all);
+        self.own.take_front(usize::MAX, &mut all);
+        all.append(&mut self.held);
         for receiver in self.receivers.borrow_mut().iter_mut() {
             ctx.pool().receive_all(usize::MAX, &mut all, || {
                 receiver.pop(Option::take).flatten()
@@ -337,23 +373,30 @@ impl Outlet {
         all
     }
 
-    /// Takes up to `max` packets out of rings, of each in turn.
+    /// Takes up to `max` packets out of rings and of this thread's own, of each in turn.
     fn receive(&mut self, ctx: &mut Context<'_>, max: usize, into: &mut Batch) {
-        let (mut left, before) = (max, into.len());
+        let mut left = max;
         let mut receivers = self.receivers.borrow_mut();
-        for _ in 0..receivers.len() {
-            let receiver = &mut receivers[self.next];
-            left -= ctx
-                .pool()
-                .receive(left, into, || receiver.pop(Option::take).flatten());
-            receiver.release();
-            self.next = (self.next + 1) % receivers.len();
+        for _ in 0..=receivers.len() {
+            let before = into.len();
+            if let Some(receiver) = receivers.get_mut(self.next) {
+                self.next += 1;
+                ctx.pool()
+                    .receive(left, into, || receiver.pop(Option::take).flatten());
+                receiver.release();
+                // their bytes are in the other processor's cache
+                into.packets()[before..].iter().for_each(Packet::prefetch);
+            } else {
+                self.next = 0;
+                if !self.own.is_empty() {
+                    self.own.take_front(left, into);
+                }
+            }
+            left -= into.len() - before;
             if left == 0 {
                 break;
             }
         }
-        // their bytes are in the other processor's cache
-        into.packets()[before..].iter().for_each(Packet::prefetch);
     }
 
     /// Counts packets that left; half empty it wakes those that push.
@@ -361,7 +404,34 @@ impl Outlet {
         if self.gauge.leave(n) {
             self.wake_senders();
         }
+        self.store_held();
         self.tell_room(ctx);
+    }
+
+    /// Stores packets of this thread that waited for room.
+    fn store_held(&mut self) {
+        if !self.held.is_empty() {
+            let mut held = std::mem::take(&mut self.held);
+            self.store(&mut held);
+            self.held = held;
+        }
+    }
+
+    /// Stores as many packets of this thread as there is room for.
+    fn store(&mut self, batch: &mut Batch) {
+        // who knows of room may push; the others rest
+        let fair = match self.leaves_room.get() {
+            true => self.fair(batch.len()),
+            false => batch.len(),
+        };
+        let left = self.own_left.get_or_insert_default();
+        let fits = self.gauge.reserve(fair, left);
+        // without others of this thread, what comes here is of a former queue, and older than all that rings bring
+        let to = match self.gauge.pushers > self.from.len() {
+            true => &mut self.own,
+            false => &mut self.stored,
+        };
+        to.append_front(batch, fits, self.gauge.slots);
     }
 
     fn wake_senders(&self) {
@@ -373,7 +443,10 @@ impl Outlet {
     /// Notifies those that push on this thread whether there is room.
     fn tell_room(&self, ctx: &mut Context<'_>) {
         if self.own_left.is_some() {
-            ctx.set_writable(!self.gauge.is_told() || self.gauge.has_room());
+            let has_room = !self.gauge.is_told() || self.gauge.has_room();
+            let leaves_room = self.gauge.is_told() && self.fair(1) == 0;
+            self.leaves_room.set(leaves_room);
+            ctx.set_writable(has_room && !leaves_room && self.held.is_empty());
         }
     }
 
@@ -398,9 +471,15 @@ impl Outlet {
         }
     }
 
+    /// How many of `n` packets this thread may push, by what others wait for.
+    fn fair(&self, n: usize) -> usize {
+        self.gauge.fair(n, false, || self.own.len())
+    }
+
     fn reset(&mut self, ctx: &mut Context<'_>) {
+        let held = self.held.len();
         let all = self.take_all(ctx);
-        let n = all.len();
+        let n = all.len() - held;
         ctx.recycle(all);
         self.pulled(ctx, n);
     }
@@ -409,10 +488,13 @@ impl Outlet {
 impl Element for Outlet {
     /// Packets of its own thread.
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
-        let fits = self
-            .gauge
-            .reserve(batch.len(), self.own_left.get_or_insert_default());
-        self.stored.append_front(&mut batch, fits, self.gauge.slots);
+        if self.held.is_empty() {
+            self.store(&mut batch);
+        }
+        // another thread took the room that this one knew of
+        if self.gauge.is_told() && self.held.is_empty() && batch.len() <= MAX_HELD {
+            self.held.append(&mut batch);
+        }
         if !batch.is_empty() {
             self.gauge.count_drops(ctx, batch.len());
         }
@@ -431,8 +513,10 @@ impl Element for Outlet {
         batch
     }
 
-    /// Packets have come.
+    /// Packets have come, or no other thread waits for room any more.
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
+        self.store_held();
+        self.tell_room(ctx);
         if self.gauge.length() > 0 {
             self.waits.set(false);
             ctx.set_readable(true);
@@ -451,6 +535,10 @@ impl Element for Outlet {
         };
         let pushes = self.own_left;
         self.push(ctx, 0, all);
+        // they are older than all that rings bring
+        if self.stored.is_empty() {
+            std::mem::swap(&mut self.stored, &mut self.own);
+        }
         self.own_left = pushes;
         if pushes.is_none() {
             // no pull would tell those that begin to push here of room
@@ -475,7 +563,8 @@ impl Storage for Outlet {
     /// Enough for a burst is enough to know for those that do not measure: who asks takes no more at a time.
     fn stored(&self) -> usize {
         let receivers = self.receivers.borrow();
-        let known = receivers.iter().map(Receiver::known).sum::<usize>() + self.stored.len();
+        let here = self.stored.len() + self.own.len();
+        let known = receivers.iter().map(Receiver::known).sum::<usize>() + here;
         match known < AHEAD || self.is_measured {
             true => self.gauge.length(),
             false => known,
@@ -534,6 +623,7 @@ static HANDLERS: [Handler<Outlet>; 6] = [
             Ok(Change::of(move |me: &mut Outlet, ctx| {
                 me.gauge.set_capacity(capacity);
                 me.wake_senders();
+                me.store_held();
                 me.tell_room(ctx);
             }))
         },

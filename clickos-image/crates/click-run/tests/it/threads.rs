@@ -174,6 +174,38 @@ fn a_queue_that_is_made_larger_wakes_those_that_push() {
     assert_eq!(String::from_utf8(ran.stdout).unwrap(), "10\n100\n");
 }
 
+/// One fills the queue of its own thread at once when there is room, whether it heeds what the queue tells or not.
+#[test]
+fn a_source_that_fills_a_queue_leaves_room_to_one_that_waits_on_another_thread() {
+    for (fills, capacity) in [("", 1000), ("Queue(50) -> Unqueue(32) ->", 1000), ("", 64)] {
+        let config = format!(
+            "q :: Queue({capacity}) -> Unqueue -> sorted :: PaintSwitch -> near :: Counter -> Discard;
+             sorted[1] -> far :: Counter(COUNT_CALL 5000 stop) -> Discard;
+             InfiniteSource -> {fills} Paint(0) -> q; b :: InfiniteSource -> Paint(1) -> q;
+             StaticThreadSched(b 1); DriverManager(pause, print $(near.count))"
+        );
+        let ran = run(&config, &["-j", "2"]);
+        let text = String::from_utf8(ran.stdout).unwrap();
+        let near: u64 = text.trim().parse().unwrap();
+        // it had a thousand times as many
+        assert!(near < 50 * 5000, "{config}: {near}");
+    }
+}
+
+/// A source that heeds what a queue tells loses nothing, though another thread may take its place.
+#[test]
+fn sources_that_share_a_queue_over_threads_lose_nothing() {
+    for capacity in [1, 2, 64, 1000] {
+        let config = format!(
+            "q :: Queue({capacity}) -> u :: Unqueue -> c :: Counter(COUNT_CALL 20000 stop) -> Discard;
+             InfiniteSource -> q; b :: InfiniteSource -> q; StaticThreadSched(b 1);
+             DriverManager(pause, print $(q.drops))"
+        );
+        let ran = run(&config, &["-j", "2"]);
+        assert_eq!(String::from_utf8(ran.stdout).unwrap(), "0\n", "{capacity}");
+    }
+}
+
 #[test]
 fn shares_of_time_count_on_each_thread() {
     let config = "i :: InfiniteSource -> Discard; j :: InfiniteSource -> Discard;
