@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use click_core::threads::{
-    Answered, Assembled, Call, Directory, MAX_CAPACITY, Place, QUEUES, TOGETHER, Threads,
+    Answered, Assembled, Call, Directory, Link, MAX_CAPACITY, Place, QUEUES, TOGETHER, Threads,
 };
 use click_core::{ConfigError, HandlerError, text};
 
@@ -14,6 +14,9 @@ use crate::queue::Slot;
 
 /// Classes of elements that thread 0 runs, since it has the sockets.
 const OF_THREAD_0: [&str; 2] = ["ChatterSocket", "ControlSocket"];
+/// The class of elements that move packets between queues and rest while the second one is full.
+const HEEDING: &str = "Unqueue2";
+
 /// A queue between threads.
 pub struct Cut {
     /// Its element.
@@ -176,6 +179,12 @@ impl Plan {
             }
             cuts.push(cut);
         }
+        let between: Vec<usize> = cuts.iter().map(|cut| cut.element).collect();
+        for element in circles(&assembled.elements(), &connections, &is_queue, &between) {
+            let message = "is in a circle of queues that Unqueue2 empties on several threads, which may wait for each other \
+                           without end; use Unqueue in place of one of them";
+            errors.push((element, message.to_string()));
+        }
         if errors.is_empty() {
             return Ok(Self {
                 threads,
@@ -202,6 +211,40 @@ impl Plan {
         used.dedup();
         used
     }
+}
+
+/// The queues between threads whose packets come back to them without passing an element that moves packets also to a
+/// full queue. Each thread of such a circle may wait for room that another one makes only when it has room itself.
+fn circles(
+    elements: &[Place<'_>],
+    connections: &[Link],
+    is_queue: &[bool],
+    between: &[usize],
+) -> Vec<usize> {
+    let moves_anyway = |e: usize| {
+        let class = elements[e].class;
+        class.task && !is_queue[e] && class.name != HEEDING
+    };
+    if !elements.iter().any(|e| e.class.name == HEEDING) {
+        return Vec::new();
+    }
+    let mut next = vec![Vec::new(); elements.len()];
+    for c in connections.iter().filter(|c| !moves_anyway(c.from.0)) {
+        next[c.from.0].push(c.to.0);
+    }
+    let comes_back = |queue: &usize| {
+        let (mut seen, mut waiting) = (vec![false; elements.len()], next[*queue].clone());
+        while let Some(at) = waiting.pop() {
+            if at == *queue {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[at], true) {
+                waiting.extend(&next[at]);
+            }
+        }
+        false
+    };
+    between.iter().copied().filter(comes_back).collect()
 }
 
 /// What the queue, which is built, says.

@@ -192,6 +192,24 @@ fn a_source_that_fills_a_queue_leaves_room_to_one_that_waits_on_another_thread()
     }
 }
 
+/// A source that fills a queue of such a circle leaves no room for what comes back, so that nothing moves any more.
+#[test]
+fn a_circle_whose_threads_wait_for_each_other_is_refused() {
+    let config = |mover: &str| {
+        format!(
+            "i :: InfiniteSource -> q :: Queue(1000) -> u :: Unqueue2 -> r :: Queue(100) -> v :: {mover} -> c :: Counter(COUNT_CALL 20000 stop) -> q;
+             StaticThreadSched(v 1)"
+        )
+    };
+    let errors = refused(&config("Unqueue2"), &["-q", "-j", "2"]);
+    assert!(errors.contains("'r :: Queue'"), "{errors}");
+    assert!(errors.contains("is in a circle of queues"), "{errors}");
+    // on one thread, and with an element that moves packets also to a full queue, they go round
+    for (mover, threads) in [("Unqueue2", "1"), ("Unqueue", "2")] {
+        assert!(run(&config(mover), &["-j", threads]).status.success());
+    }
+}
+
 /// A source that heeds what a queue tells loses nothing, though another thread may take its place.
 #[test]
 fn sources_that_share_a_queue_over_threads_lose_nothing() {
