@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps on disk which chains are in force (ADR 0032)."""
 
+import ipaddress
 import json
 import os
 import pathlib
@@ -40,7 +41,7 @@ class Record:
             return _parse(path.read_text(encoding='utf-8'))
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError) as e:
+        except (OSError, ValueError, RecursionError) as e:
             LOG.error('%(path)s: %(why)s; packets may bypass chains that are '
                       'not ready', {'path': path, 'why': e})
             return {}
@@ -85,8 +86,40 @@ def _parse(text):
 
 
 def _is_chain(value):
-    return (isinstance(value, dict)
-            and all(isinstance(value.get(key), str)
-                    for key in ('chain', 'switch'))
-            and all(isinstance(value.get(key, []), list)
-                    for key in ('classifiers', 'hops', 'nat')))
+    """Return whether a value has what the agent reads of a chain.
+
+    A file of another release may have something else there.
+    """
+    if not (_has(value, str, 'chain', 'switch') and _has(value, list, 'hops')
+            and _may_have(value, list, 'classifiers', 'nat')
+            and _may_have(value, int, 'segment')):
+        return False
+    flows = value.get('classifiers', ())
+    return (all(map(_is_classifier, flows))
+            and all(_is_network(network) for part in (
+                value.get('nat', ()),
+                *(flow.get('senders', ()) for flow in flows))
+                for network in part))
+
+
+def _is_classifier(value):
+    return isinstance(value, dict) and _may_have(value, list, 'senders') and (
+        _may_have(value, (str, type(None)), 'source_port',
+                  'destination_port'))
+
+
+def _is_network(value):
+    try:
+        return isinstance(value, str) and bool(
+            ipaddress.ip_network(value, strict=False))
+    except ValueError:
+        return False
+
+
+def _has(value, kind, *keys):
+    return isinstance(value, dict) and all(
+        isinstance(value.get(key), kind) for key in keys)
+
+
+def _may_have(value, kind, *keys):
+    return all(isinstance(value[key], kind) for key in keys if key in value)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains follow Neutron: with a cosmosd double."""
 
+import json
 import pathlib
 import threading
 
@@ -169,10 +170,24 @@ class ChainsTest(testtools.TestCase):
         self.keep()
         switch, neutron = Switch(), Neutron(chain(NAMES[0]))
         path = pathlib.Path(self.folder, 'chains.json')
-        for text in ('{', '[1]', '{}', '[{"chain": "a", "switch": 1}]',
-                     '[{"chain": "a", "switch": "b", "nat": 1}]'):
+        for text in ('{', '[1]', '{}', '[' * 100_000):
             path.write_text(text)
             self.assertEqual({}, record.Record(self.folder).load())
+        good = chain('a') | {'segment': 7, 'nat': ['192.0.2.7/24'],
+                             'classifiers': [{'source_port': None,
+                                              'senders': ['2001:db8::1']}]}
+        path.write_text(json.dumps([good]))
+        self.assertEqual({'a': good}, record.Record(self.folder).load())
+        # Of another release, or not ours: the agent could read none again.
+        for part in ({'switch': 1}, {'chain': None}, {'hops': None},
+                     {'segment': [7]}, {'nat': 1}, {'nat': None},
+                     {'nat': ['x']}, {'nat': [7]}, {'classifiers': [1]},
+                     {'classifiers': {}}, {'classifiers': [{'senders': 1}]},
+                     {'classifiers': [{'senders': ['x']}]},
+                     {'classifiers': [{'source_port': ['a']}]},
+                     {'classifiers': [{'destination_port': {}}]}):
+            path.write_text(json.dumps([good, good | part]))
+            self.assertEqual({}, record.Record(self.folder).load(), part)
         path.unlink()
         path.mkdir()
         keeper = self.keeper(switch, neutron)
