@@ -125,11 +125,13 @@ class Chains:
     def _restore_as_they_were(self):
         """Set lost chains without Neutron's word: no change is known of.
 
-        What an earlier agent kept may be older than their rights.
+        What an earlier agent kept may be older than their rights, and so is
+        a definition whose successor the switch refused.
         """
         if self._compared:
+            last = self._set | self._lost
             for name in self._set.keys() - self._known().keys():
-                self._apply(name, self._set[name], restored=True)
+                self._apply(name, last[name], restored=True)
 
     def _note_lost(self, lost):
         refused = {name for name in lost if not self._waits(name)}

@@ -442,6 +442,24 @@ class ChainsTest(testtools.TestCase):
                           self.keeper(switch, neutron).restore)
         self.assertEqual({}, switch.chains)
 
+    def test_a_new_switch_gets_no_definition_that_neutron_replaced(self):
+        """Its hops may not send from some of the networks any more."""
+        self.keep()
+        wide = chain(NAMES[0]) | {'nat': ['192.0.2.0/24']}
+        narrow = wide | {'nat': ['192.0.2.7/32']}
+        switch, neutron = Switch(), Neutron(wide)
+        self.keeper(switch, neutron).run_once()
+        neutron.wanted = [narrow]
+        switch.chains.clear()
+        # At a boot the switch takes no chain before it has a port.
+        switch.refused = NAMES[0]
+        keeper = self.keeper(switch, neutron)
+        keeper.restore()
+        switch.refused, neutron.away = None, True
+        self.assertRaises(ports.NeutronUnavailable, keeper.restore)
+        self.assertEqual([narrow | {'restored': True}],
+                         list(switch.chains.values()))
+
     def test_a_hint_ends_the_wait(self):
         switch, neutron = Switch(), Neutron()
         keeper = resync.ResyncLoop(
