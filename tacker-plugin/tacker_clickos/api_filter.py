@@ -54,6 +54,8 @@ _TAKE_S = 300
 #: Seconds in which the rest of a body may come that nothing needs, with room
 #: for it and without.
 _REST_S, _REST_OF_EXCESS_S = 10, 1
+#: Bytes of a line between the chunks of a body.
+_MAX_LINE = 8192
 #: Bytes of the bodies of a project, and of all, until Tacker has answered.
 #: Python needs up to eight times as many for what it reads in them.
 OF_PROJECT, OF_ALL = 8 << 20, 64 << 20
@@ -323,7 +325,7 @@ def _take(request, taken, limit):
     # It ends the wait of a green thread.
     with eventlet.Timeout(_TAKE_S, exception.RequestRefused(
             reason='the body did not come within %g s' % _TAKE_S)):
-        while left and (piece := request.body_file.read(min(left, 65536))):
+        while left and (piece := _piece(request, min(left, 65536))):
             taken.write(piece)
             left -= len(piece)
         if not left and request.content_length is not None:
@@ -333,6 +335,14 @@ def _take(request, taken, limit):
             reason='the body is longer than the limit of %d bytes' % limit)
     taken.seek(0)
     return limit + 1 - left
+
+
+def _piece(request, size):
+    try:
+        return request.body_file.read(size)
+    except OSError as error:
+        raise exception.RequestRefused(
+            reason='the body did not come as a whole: %s' % error)
 
 
 def _end_body(request):
@@ -356,6 +366,7 @@ def _end_body(request):
                 rest_s = _REST_OF_EXCESS_S
             held.enter_context(contextlib.suppress(wsgi.ChunkReadError))
             held.enter_context(eventlet.Timeout(rest_s, False))
+            source.rfile = _InTurn(source.rfile)
             _drop(source)
     source.rfile = _Ended()
 
@@ -365,6 +376,28 @@ def _drop(source):
     with contextlib.suppress(OSError):    # the client is gone
         while source.read(65536):
             eventlet.sleep(0)
+
+
+class _InTurn:
+    """A connection that lets others have their turn before each piece.
+
+    Tacker's server reads many small chunks for one piece of a body, or chunks
+    of a negative length without end, and a line of any length.
+    """
+
+    def __init__(self, file):
+        self._file = file
+
+    def read(self, size):
+        eventlet.sleep(0)
+        return self._file.read(size)
+
+    def readline(self):
+        eventlet.sleep(0)
+        line = self._file.readline(_MAX_LINE)
+        if len(line) == _MAX_LINE:
+            raise wsgi.ChunkReadError('a line of %d bytes' % _MAX_LINE)
+        return line
 
 
 class _Ended:

@@ -243,6 +243,39 @@ class BodyTest(FilterTestCase):
         self.assertEqual(b'{"cause": "b"}', response.body)
 
 
+class _Repeated:
+    """A connection on which a client sends the same bytes again and again.
+
+    :ivar taken: bytes that were read of ``size``
+    :ivar longest: bytes of the longest piece
+    """
+
+    def __init__(self, piece, size):
+        self.size, self.taken, self.longest = size, 0, 0
+        self._piece = piece
+
+    def read(self, size):
+        size = min(size, self.size - self.taken)
+        first = self.taken % len(self._piece)
+        self.taken += size
+        self.longest = max(self.longest, size)
+        times = (first + size) // len(self._piece) + 1
+        return (self._piece * times)[first:first + size]
+
+    def readline(self, size=-1):
+        found = b''
+        while not found.endswith(b'\n') and len(found) != size:
+            end = self._piece.find(b'\n', self.taken % len(self._piece)) + 1
+            most = (end or len(self._piece)) - self.taken % len(self._piece)
+            piece = self.read(min(most, size - len(found)) if size > 0
+                              else most)
+            if not piece:
+                break
+            found += piece
+        self.longest = max(self.longest, len(found))
+        return found
+
+
 class SlowBodyTest(FilterTestCase):
     """Clients whose bodies do not come hold threads of Tacker's API."""
 
@@ -358,6 +391,37 @@ class SlowBodyTest(FilterTestCase):
             found = self.answers(b'POST /vims HTTP/1.1\r\n'
                                  b'Content-Length: 99\r\n\r\n', b'{')
         self.assertTrue(found.startswith(b'HTTP/1.1 429 '), found)
+
+    def test_a_rest_in_chunks_lets_others_have_their_turn(self):
+        """It comes faster than the server reads, and does not end."""
+        for line in (b'-1\r\n', b'0' * 9999, b'1\r\nx\r\n', b'0\r\nx: y\r\n'):
+            rest = _Repeated(line, 1 << 23)
+            request = webob.Request.blank('/none', method='POST', environ={
+                **of_project('one'), 'eventlet.input': wsgi.Input(
+                    rest, None, None, chunked_input=True)})
+            turns = []
+            other = eventlet.spawn_after(0, turns.append, None)
+            with mock.patch.object(api_filter, '_REST_S', 0.01):
+                self.assertEqual(404, request.get_response(
+                    api_filter.factory({}, api='vims')(
+                        tacker_api)).status_int)
+            other.cancel()
+            self.assertEqual([None], turns, line)
+            self.assertLess(rest.taken, rest.size, line)
+            self.assertLess(rest.longest, 1 << 17, line)
+
+    def test_a_client_that_leaves_is_no_error_of_the_server(self):
+        """Else each one makes a traceback in the log."""
+        for error in (None, ConnectionResetError('reset')):
+            body = mock.Mock(spec_set=('read',))
+            body.read.side_effect = [b'{', error or b'']
+            response = webob.Request.blank(
+                '/vims', method='POST', environ={
+                    **of_project('one'), 'wsgi.input': body,
+                    'CONTENT_LENGTH': '99999'}).get_response(
+                        api_filter.factory({}, api='vims')(tacker_api))
+            self.assertEqual(400, response.status_int)
+            self.assertIn('did not come', response.json['detail'])
 
     def test_a_connection_whose_body_came_is_used_again(self):
         found = self.answers(
