@@ -95,7 +95,7 @@ class ApiFilter(object):
             return _problem(refused.http_status, str(refused),
                             refused.http_headers)
         finally:
-            _end_body(request)
+            end_body(request)
 
     def _judged(self, request):
         """Return Tacker's answer to a request that may reach it."""
@@ -345,16 +345,17 @@ def _piece(request, size):
             reason='the body did not come as a whole: %s' % error)
 
 
-def _end_body(request):
+def end_body(request):
     """Wait a moment for the rest of a body, which nothing needs.
 
     Before the next request of a connection Tacker's server reads the rest,
     and waits for it without end. It closes a connection whose rest cannot be
-    read.
+    read. May be called twice.
     """
     source = request.environ.get('eventlet.input')
-    if source is None or not (source.chunked_input or source.position < (
-            source.content_length or 0)):
+    if source is None or isinstance(source.rfile, _Ended) or not (
+            source.chunked_input
+            or source.position < (source.content_length or 0)):
         return
     # A client may send its body after "100 Continue" only.
     if not getattr(source, 'should_send_hundred_continue', False):

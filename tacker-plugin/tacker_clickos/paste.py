@@ -18,8 +18,10 @@ _APIS = (
      'tacker.api.vnfpkgm.v1.router:VnfpkgmAPIRouter'),
     ('/vnflcm/v1', 'lifecycle', '',
      'tacker.api.vnflcm.v1.router:VnflcmAPIRouter'))
-_BEFORE = ('request_id', 'catch_errors', 'authtoken', 'keystonecontext')
+_BEFORE = ('clickos_front', 'request_id', 'catch_errors', 'authtoken',
+           'keystonecontext')
 _FILTERS = {
+    'clickos_front': 'tacker_clickos.front:factory',
     'request_id': 'oslo_middleware:RequestId.factory',
     'catch_errors': 'oslo_middleware:CatchErrors.factory',
     'authtoken': 'keystonemiddleware.auth_token:filter_factory',
@@ -54,7 +56,9 @@ def _sections():
             'paste.filter_factory': _OURS, 'api': api}
         sections[f'app:{api}_app'] = {
             'paste.app_factory': f'{router}.factory'}
-    sections['app:versions'] = {
+    sections['pipeline:versions'] = {
+        'pipeline': 'clickos_front versions_app'}
+    sections['app:versions_app'] = {
         'paste.app_factory': 'tacker.api.versions:Versions.factory'}
     return sections
 

@@ -13,9 +13,11 @@ import routes
 from routes import middleware
 import webob
 import webob.dec
+import webob.exc
 
 from tacker_clickos import api_filter
 from tacker_clickos import exception
+from tacker_clickos import front
 from tacker_clickos.package import archive
 from tacker_clickos import request_body
 from tests.unit.tacker_clickos import base
@@ -337,15 +339,17 @@ class SlowBodyTest(FilterTestCase):
                          [each['one'] for each in held])
         self.assertEqual({}, dict(api_filter._bodies._held))
 
+    @staticmethod
+    def application(environ, start_response):
+        environ.update(of_project('one'))
+        return api_filter.factory({}, api='vims')(tacker_api)(
+            environ, start_response)
+
     @contextlib.contextmanager
     def connection(self):
         """Yield a connection to a server as Tacker's, and where it ends."""
-        def application(environ, start_response):
-            environ.update(of_project('one'))
-            return api_filter.factory({}, api='vims')(tacker_api)(
-                environ, start_response)
         listening = eventlet.listen(('127.0.0.1', 0))
-        server = eventlet.spawn(wsgi.server, listening, application,
+        server = eventlet.spawn(wsgi.server, listening, self.application,
                                 log=mock.Mock(spec_set=('write',)))
         with contextlib.closing(
                 eventlet.connect(listening.getsockname())) as client:
@@ -382,6 +386,26 @@ class SlowBodyTest(FilterTestCase):
                             (header, found))
             self.assertEqual(1, found.count(b'HTTP/1.1'))
         self.assertEqual({}, dict(api_filter._bodies._held))
+
+    def test_no_thread_waits_for_what_another_filter_refused(self):
+        """It needs no token."""
+        self.application = front.factory({})(webob.exc.HTTPUnauthorized())
+        for header in (b'Content-Length: 99', b'Transfer-Encoding: chunked'):
+            with mock.patch.object(api_filter, '_REST_S', 0.01):
+                found = self.answers(b'POST / HTTP/1.1\r\n%s\r\n\r\n' % header)
+            self.assertTrue(found.startswith(b'HTTP/1.1 401 '), found)
+        self.assertEqual({}, dict(api_filter._bodies._held))
+
+    def test_requests_of_one_connection_let_others_have_their_turn(self):
+        turns = []
+
+        def application(_environ, _start_response):
+            turns.append('it')
+        for _number in range(2):
+            eventlet.spawn(turns.append, 'another')
+            front.factory({})(application)(
+                webob.Request.blank('/').environ, None)
+        self.assertEqual(['another', 'it'] * 2, turns)
 
     def test_the_rest_of_what_is_too_much_has_less_time(self):
         """Else a project held threads by refused requests."""

@@ -163,7 +163,7 @@ def _paste_file():
             section['paste.filter_factory'] = f'{__name__}:passing'
         elif section.get('use') == 'call:tacker.auth:pipeline_factory':
             section['use'] = f'call:{__name__}:pipeline'
-        elif name.startswith('app:') and name != 'app:versions':
+        elif name.startswith('app:') and name != 'app:versions_app':
             section['paste.app_factory'] = f'{__name__}:application'
     text = io.StringIO()
     ini.write(text)
@@ -207,6 +207,14 @@ class RoutesTest(database.DatabaseTestCase):
             (method, _general(prefixes[api] + path))
             for api, served in routes.APIS.items()
             for path, methods in served for method in methods.split()})
+
+    def test_our_front_comes_first(self):
+        ini = configparser.RawConfigParser()
+        ini.read_string(paste.text())
+        found = [section[key].split()[0] for section in ini.values()
+                 for key in ('keystone', 'pipeline') if key in section]
+        served = ini['composite:tacker'].keys() - {'use'}
+        self.assertEqual(['clickos_front'] * len(served), found)
 
     def test_the_page_names_tests_that_exist(self):
         existing = {name for folder in TESTS for file in folder.rglob('*.py')
