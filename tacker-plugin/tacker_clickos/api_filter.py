@@ -63,7 +63,7 @@ OF_PROJECT, OF_ALL = 8 << 20, 64 << 20
 #: threads, while its client is slow, or the cloud that it is about.
 LEAST = 128 << 10
 _bodies = fair_queue.Room(OF_PROJECT, OF_ALL, ' bytes')
-_RETRY = re.compile(r'/vnf_lcm_op_occs/([0-9a-fA-F-]+)/retry')
+_AGAIN = re.compile(r'/vnf_lcm_op_occs/([0-9a-fA-F-]+)/(retry|rollback)')
 _LISTS = {('packages', '/vnf_packages'),
           *(('lifecycle', path) for path in (
               '/vnf_instances', '/vnf_lcm_op_occs', '/subscriptions'))}
@@ -113,9 +113,9 @@ class ApiFilter(object):
     def _answer(self, request):
         if _creates_vnf(self._api, request):
             return _created(self._application, request)
-        operation_id = _retried(self._api, request)
-        if operation_id:
-            return _begun(self._application, request, operation_id)
+        again = _again(self._api, request)
+        if again:
+            return _begun(self._application, request, *again.groups())
         return decided.answer(self._application, self._api, request)
 
 
@@ -193,20 +193,21 @@ def _creates_vnf(api, request):
             and request.path_info.rstrip('/') == '/vnf_instances')
 
 
-def _retried(api, request):
-    """Return the operation that a request retries, or None."""
-    found = _RETRY.fullmatch(request.path_info.rstrip('/'))
-    if found and (api, request.method) == ('lifecycle', 'POST'):
-        return found[1]
-    return None
+def _again(api, request):
+    """Return a match of the operation that begins again and how, or None."""
+    if (api, request.method) != ('lifecycle', 'POST'):
+        return None
+    return _AGAIN.fullmatch(request.path_info.rstrip('/'))
 
 
-def _begun(application, request, operation_id):
-    """Return Tacker's answer to a retry, which shows from now on."""
+def _begun(application, request, operation_id, how):
+    """Return Tacker's answer to a retry or rollback, which shows from now on.
+    """
     failed_at = rows.entered(operation_id)
     response = request.get_response(application)
     if failed_at and response.status_int == http.HTTPStatus.ACCEPTED:
-        rows.begin_retry(operation_id, failed_at)
+        begin = rows.begin_retry if how == 'retry' else rows.begin_rollback
+        begin(operation_id, failed_at)
     return response
 
 

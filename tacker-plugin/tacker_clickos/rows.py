@@ -21,9 +21,10 @@ from tacker.plugins.common import constants
 
 from tacker_clickos import vnfds
 
+_ROLLING_BACK = 'ROLLING_BACK'
 #: States of operations that a conductor works on, or will.
 OPEN = (fields.LcmOccsOperationState.STARTING,
-        fields.LcmOccsOperationState.PROCESSING, 'ROLLING_BACK')
+        fields.LcmOccsOperationState.PROCESSING, _ROLLING_BACK)
 #: A change of name, package or metadata; Tacker takes no lock for it.
 MODIFY = 'MODIFY_INFO'
 #: Operations of a VNF that are looked at.
@@ -112,15 +113,29 @@ def begin_retry(operation_id, failed_at):
     :param failed_at: from entered(), before Tacker had the request; a retry
         that failed meanwhile has another time
     """
-    _begin_retry(tacker_context.get_admin_context(), operation_id, failed_at)
+    _begin_again(
+        tacker_context.get_admin_context(), operation_id, failed_at, {
+            'operation_state': fields.LcmOccsOperationState.PROCESSING,
+            'error': sa.null()})
+
+
+def begin_rollback(operation_id, failed_at):
+    """Show that a rollback was taken: ROLLING_BACK.
+
+    Tacker shows it only when a conductor begins, and takes others meanwhile.
+    They would wait for the VNF, and be carried out after the first one.
+
+    :param failed_at: as of begin_retry()
+    """
+    _begin_again(tacker_context.get_admin_context(), operation_id, failed_at,
+                 {'operation_state': _ROLLING_BACK})
 
 
 @db_api.context_manager.writer
-def _begin_retry(context, operation_id, failed_at):
+def _begin_again(context, operation_id, failed_at, values):
     _failed(context, operation_id).filter_by(
-        state_entered_time=failed_at).update({
-            'operation_state': fields.LcmOccsOperationState.PROCESSING,
-            'state_entered_time': timeutils.utcnow(), 'error': sa.null()},
+        state_entered_time=failed_at).update(
+            {'state_entered_time': timeutils.utcnow(), **values},
             synchronize_session=False)
 
 

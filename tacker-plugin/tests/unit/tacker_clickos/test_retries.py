@@ -29,13 +29,13 @@ class RetryTest(database.DatabaseTestCase):
         found.save()
         return found.id
 
-    def retry(self, operation_id):
+    def retry(self, operation_id, how='retry'):
         @webob.dec.wsgify
         def tacker_api(_request):
             self.meanwhile()
             return webob.Response(status=self.status)
         request = webob.Request.blank(
-            '/vnf_lcm_op_occs/%s/retry' % operation_id, method='POST',
+            '/vnf_lcm_op_occs/%s/%s' % (operation_id, how), method='POST',
             environ={'tacker.context': tacker_context.get_admin_context()})
         return request.get_response(
             api_filter.factory({}, api='lifecycle')(tacker_api))
@@ -47,13 +47,26 @@ class RetryTest(database.DatabaseTestCase):
         self.assertEqual('PROCESSING', found.operation_state)
         self.assertFalse(found.obj_attr_is_set('error') and found.error)
 
+    def test_a_rollback_shows_at_once(self):
+        """Else Tacker takes more, and carries out each."""
+        operation_id = self.fail()
+        before = self.operation().state_entered_time
+        self.assertEqual(0, rows.open_operations('t'))
+        self.assertEqual(202, self.retry(operation_id, 'rollback').status_int)
+        found = self.operation()
+        self.assertEqual('ROLLING_BACK', found.operation_state)
+        self.assertEqual('Nova is away', found.error.detail)
+        self.assertGreater(found.state_entered_time, before)
+        self.assertEqual(1, rows.open_operations('t'))
+
     def test_a_refused_one_changes_nothing(self):
         self.status = 409
         operation_id = self.fail()
-        self.retry(operation_id)
-        found = self.operation()
-        self.assertEqual('FAILED_TEMP', found.operation_state)
-        self.assertEqual('Nova is away', found.error.detail)
+        for how in ('retry', 'rollback'):
+            self.retry(operation_id, how)
+            found = self.operation()
+            self.assertEqual('FAILED_TEMP', found.operation_state)
+            self.assertEqual('Nova is away', found.error.detail)
 
     def test_one_that_is_over_already_keeps_its_end(self):
         operation_id = self.fail()
@@ -63,8 +76,9 @@ class RetryTest(database.DatabaseTestCase):
             found.operation_state = 'COMPLETED'
             found.save()
         self.meanwhile = complete
-        self.retry(operation_id)
-        self.assertEqual('COMPLETED', self.operation().operation_state)
+        for how in ('retry', 'rollback'):
+            self.retry(operation_id, how)
+            self.assertEqual('COMPLETED', self.operation().operation_state)
 
     def test_what_is_completed_loses_its_old_error(self):
         self.fail('COMPLETED')
