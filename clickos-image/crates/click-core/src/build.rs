@@ -12,7 +12,7 @@ use click_lang::{
     flatten, sort, text,
 };
 
-use crate::asked;
+use crate::asked::ASKING;
 use crate::config::args::{ArgContext, Args, ParsedArgs};
 use crate::config::environment::{Environment, Limits};
 use crate::config::names::Names;
@@ -20,6 +20,7 @@ use crate::engine::class::Class;
 use crate::engine::element::Element;
 use crate::engine::graph::{Graph, count_ports};
 use crate::engine::{Config, Edge, ElementSlot, Engine, Plan};
+use crate::judge;
 use crate::registry::Registry;
 use click_packet::PacketPool;
 use click_packet::memory::has_room;
@@ -175,7 +176,7 @@ fn is_spread(
     limits: &click_lang::Limits,
     errors: &mut Errors,
 ) -> bool {
-    if !flat.elements.iter().any(|e| *e.class == *asked::ASKING) {
+    if !flat.elements.iter().any(|e| *e.class == *ASKING) {
         return false;
     }
     // what is wrong with the graph itself is found again, with all elements
@@ -185,7 +186,7 @@ fn is_spread(
     let graph = Graph::check(flat, &classes, &counts, true, limits, &mut own);
     let is_right = own.is_empty();
     if is_right {
-        asked::judge(flat, &classes, &graph, limits, errors);
+        judge::judge(flat, &classes, &graph, limits, errors);
     } else if own.is_exhausted() {
         *errors = own;
     }

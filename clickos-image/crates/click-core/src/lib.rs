@@ -23,6 +23,7 @@ mod files;
 mod globals;
 mod handler_info;
 mod handlers;
+mod judge;
 mod listing;
 mod live;
 pub mod offload;

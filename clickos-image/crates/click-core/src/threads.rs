@@ -14,7 +14,7 @@ use click_lang::{ConfigError, Phase, Scope, Sources, Subject};
 use click_packet::{Batch, PacketPool};
 pub use click_packet::{InTransit, Underway, memory};
 
-pub use crate::asked::{Directory, MAX_CAPACITY, QUEUES, TOGETHER};
+pub use crate::asked::{MAX_CAPACITY, QUEUES};
 use crate::build::{assemble, initialize};
 use crate::config::environment::Environment;
 use crate::engine::Engine;
@@ -24,6 +24,7 @@ use crate::engine::element::Element;
 pub use crate::engine::elsewhere::{Answer, Answered, Call, Threads};
 use crate::error::HandlerError;
 use crate::handler_info::{HandlerInfo, Kind};
+pub use crate::judge::{Directory, TOGETHER};
 use crate::registry::Registry;
 use crate::router::Router;
 

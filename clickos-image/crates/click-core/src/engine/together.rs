@@ -14,7 +14,6 @@ use click_packet::memory::{RESERVE, has_room};
 use crate::engine::Engine;
 use crate::engine::elsewhere::{Call, Threads, borrowed};
 use crate::error::HandlerError;
-use crate::handlers::Pending;
 
 /// Bytes of values that come out of the reserve.
 const SMALL: usize = 4 << 10;
@@ -22,15 +21,15 @@ const SMALL: usize = 4 << 10;
 /// Writes of handlers, with owned names.
 pub type Writes = Vec<(String, Vec<u8>)>;
 
-/// Makes a write whose element was running.
-type Late = Box<dyn FnOnce(&mut Engine)>;
+/// Makes writes that were checked.
+type Make = Box<dyn FnOnce(&mut Engine)>;
 
 /// Writes that wait, by the numbers of their calls.
 #[derive(Default)]
 pub struct Waiting {
-    calls: Vec<(u64, Pending)>,
+    calls: Vec<(u64, Make)>,
     /// Writes that wait until their elements, which run, have returned.
-    late: Vec<Late>,
+    late: Vec<Make>,
     /// The number of the next call of this thread.
     next: u64,
 }
@@ -132,7 +131,8 @@ impl Engine {
     /// Checks writes of this thread's elements, which then wait.
     pub(crate) fn let_wait(&mut self, number: u64, writes: &Writes) -> Result<(), HandlerError> {
         let pending = self.prepare_all(&borrowed(writes))?;
-        self.waiting.calls.push((number, pending));
+        let make: Make = Box::new(|engine| engine.make(pending));
+        self.waiting.calls.push((number, make));
         Ok(())
     }
 
@@ -155,9 +155,9 @@ impl Engine {
         let Some(place) = calls.position(|(waiting, _)| *waiting == number) else {
             return;
         };
-        let (_, pending) = self.waiting.calls.remove(place);
+        let (_, make) = self.waiting.calls.remove(place);
         if made {
-            self.make(pending);
+            make(self);
         }
     }
 }
@@ -298,7 +298,7 @@ mod tests {
         let entry = Entry {
             class: &STORE,
             group: "",
-            docs: "",
+            source: "",
         };
         let registry = Registry::new(&[entry], &[]);
         let sources = Sources::new("test", "s :: Store;".to_string());
