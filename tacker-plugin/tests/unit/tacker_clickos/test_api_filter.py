@@ -389,9 +389,10 @@ class SlowBodyTest(FilterTestCase):
 
     def test_no_thread_waits_for_what_another_filter_refused(self):
         """It needs no token."""
-        self.application = front.factory({})(webob.exc.HTTPUnauthorized())
+        refusing = front.factory({})(webob.exc.HTTPUnauthorized())
         for header in (b'Content-Length: 99', b'Transfer-Encoding: chunked'):
-            with mock.patch.object(api_filter, '_REST_S', 0.01):
+            with mock.patch.object(api_filter, '_REST_S', 0.01), \
+                    mock.patch.object(self, 'application', refusing):
                 found = self.answers(b'POST / HTTP/1.1\r\n%s\r\n\r\n' % header)
             self.assertTrue(found.startswith(b'HTTP/1.1 401 '), found)
         self.assertEqual({}, dict(api_filter._bodies._held))
