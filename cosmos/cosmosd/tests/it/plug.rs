@@ -67,7 +67,9 @@ fn a_running_guest_gets_an_interface_and_loses_it() {
         a.await_switch(&mut vale);
         // A guest that answers has looked at its rings.
         assert!(install(&bed, WIRE).is_err());
-        assert_eq!(b.receive(Duration::ZERO), None);
+        // one that was sent again may have come late
+        let mut received = std::iter::from_fn(|| b.receive(Duration::ZERO));
+        assert!(!received.any(|frame| frame == b"lost"));
         install(&bed, ECHO).unwrap();
         for port in ["t1", "t2"] {
             vale.port_remove(&"vale0".parse().unwrap(), &port.parse().unwrap())
