@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the programs `click`, `click-check` (a crate of its own), `click-combine`, `click-flatten`, `click-pretty` and `click-uncombine` share.
+//! What the programs `click`, `click-combine`, `click-flatten`, `click-pretty` and `click-uncombine` share with
+//! `click-check`, a crate of its own.
 #![forbid(unsafe_code)]
 
 mod any_class;

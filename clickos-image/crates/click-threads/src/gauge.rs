@@ -111,8 +111,8 @@ impl<N: Number> Gauge<N> {
         length < capacity && length <= capacity / 2
     }
 
-    /// How many of `n` packets a thread may push that has `stored` in the queue: while others wait for room, those that do
-    /// not have half of the queue together. One thread that fills it again at once would else leave them none.
+    /// How many of `n` packets a thread may push that has `stored` in the queue. While others wait for room, those that
+    /// do not wait share half of the queue: otherwise one that fills it again immediately would leave no room.
     pub fn fair(&self, n: usize, waits: bool, stored: impl FnOnce() -> usize) -> usize {
         if self.pushers < 2 || self.waiting.load() <= usize::from(waits) {
             return n;

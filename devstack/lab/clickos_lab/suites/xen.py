@@ -54,7 +54,7 @@ def main(names, slow=False):
         command.install(state)
         with contextlib.nullcontext() if names else ahead.started(state):
             command.prepare(state)
-            with _profiles(state, is_gate=names == list(GATE)):
+            with _profiles(state, in_parallel=names == list(GATE)):
                 return _run_on_hosts(state, names, slow)
     except errors.LabError as e:
         print(f'error: {e}')
@@ -62,17 +62,15 @@ def main(names, slow=False):
 
 
 @contextlib.contextmanager
-def _profiles(state, is_gate):
+def _profiles(state, in_parallel):
     """Build the image of each profile, which checks the bound on its size.
 
-    :param is_gate: whether the tests need none of them but the first, and may
-        run meanwhile; each takes a minute, so the last one is left out
+    :param in_parallel: whether the tests need none of them but the first,
+        and may run meanwhile
     """
-    names = tuple(image.OF_PROFILES)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        built = pool.submit(image.build_profiles, state,
-                            names[:-1] if is_gate else names)
-        if not is_gate:
+        built = pool.submit(image.build_profiles, state)
+        if not in_parallel:
             built.result()
         yield
         built.result()

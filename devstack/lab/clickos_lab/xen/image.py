@@ -69,9 +69,9 @@ def build(state, programs=()):
     return report.read_text()
 
 
-def build_profiles(state, names=tuple(OF_PROFILES)):
-    """Build the image of each profile, or of some."""
-    for name in names:
+def build_profiles(state):
+    """Build the image of each profile."""
+    for name in OF_PROFILES:
         build_profile(state, name)
 
 

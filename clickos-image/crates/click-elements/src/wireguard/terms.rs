@@ -37,6 +37,9 @@ pub fn key_text(key: &Key) -> String {
     Base64::encode_string(key)
 }
 
+/// What a preshared key begins with.
+const PRESHARED: &str = "psk=";
+
 /// `PUBLIC_KEY ENDPOINT NETWORK ... [psk=KEY]`
 #[derive(Clone)]
 pub struct Terms {
@@ -51,10 +54,14 @@ pub struct Terms {
 }
 
 impl FromArg for Terms {
+    /// A preshared key is not repeated in an error, wherever it stands.
     fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(&unquote(text));
         let [public, endpoint, rest @ ..] = words.as_slice() else {
-            return Err(expected("PUBLIC_KEY ENDPOINT NETWORK ...", text));
+            let count = words.len();
+            return Err(format!(
+                "expected PUBLIC_KEY ENDPOINT NETWORK ..., got {count} words"
+            ));
         };
         let KeyText(public) =
             KeyText::from_arg(public, at).map_err(|e| format!("PUBLIC_KEY: {e}"))?;
@@ -71,7 +78,7 @@ impl FromArg for Terms {
 
 impl Terms {
     fn add(&mut self, word: &str, at: ArgContext<'_>) -> Result<(), String> {
-        if let Some(key) = word.strip_prefix("psk=") {
+        if let Some(key) = word.strip_prefix(PRESHARED) {
             let KeyText(key) = KeyText::from_arg(key, at).map_err(|e| format!("psk: {e}"))?;
             self.preshared = key;
             return Ok(());
@@ -137,6 +144,11 @@ impl FromArg for Peers {
 }
 
 fn parse_endpoint(word: &str) -> Result<Option<Endpoint>, String> {
+    if word.starts_with(PRESHARED) {
+        return Err(format!(
+            "ENDPOINT: expected ADDRESS:PORT or -, got {PRESHARED}..."
+        ));
+    }
     if word == "-" {
         return Ok(None);
     }

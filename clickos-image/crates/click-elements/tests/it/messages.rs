@@ -101,6 +101,26 @@ fn errors_about_arguments_show_the_value() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// A key that both peers know, in each place of a peer's terms.
+#[test]
+fn errors_about_a_peer_show_no_preshared_key() {
+    let registry = click_elements::registry();
+    let class = registry.get("WireGuard").unwrap().class;
+    let public = "zo060cy2M+x7cMF4FKXHbs0CloUFDTRHRboFhw5YfVk=";
+    for terms in [
+        "psk=hidden".to_string(),
+        "psk=hidden - 10.0.0.0/8".to_string(),
+        format!("{public} psk=hidden"),
+        format!("{public} psk=hidden 10.0.0.0/8"),
+        format!("{public} - 10.0.0.0/8 psk=hidden"),
+    ] {
+        let config = format!("10.9.0.1, 51820, \"{terms}\", PRIVATE_KEY {public}");
+        let messages = errors(class, &config);
+        assert!(!messages.is_empty(), "{terms} is accepted");
+        assert!(!messages.concat().contains("hidden"), "{messages:?}");
+    }
+}
+
 /// Values of another kind, or none, behind words that need one.
 #[test]
 fn errors_about_conditions_show_the_value() {

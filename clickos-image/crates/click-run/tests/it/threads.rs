@@ -174,7 +174,7 @@ fn a_queue_that_is_made_larger_wakes_those_that_push() {
     assert_eq!(String::from_utf8(ran.stdout).unwrap(), "10\n100\n");
 }
 
-/// One fills the queue of its own thread at once when there is room, whether it heeds what the queue tells or not.
+/// One fills the queue of its own thread as soon as there is room, whether it heeds the queue or not.
 #[test]
 fn a_source_that_fills_a_queue_leaves_room_to_one_that_waits_on_another_thread() {
     for (fills, capacity) in [("", 1000), ("Queue(50) -> Unqueue(32) ->", 1000), ("", 64)] {
