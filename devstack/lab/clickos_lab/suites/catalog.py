@@ -35,13 +35,14 @@ _DOCUMENTED = 'vale-handoff'
 def test(state):
     """The suites that a change must pass, in at most 20 minutes.
 
-    Some wait for a clock or another process while others compute. One that
-    builds waits for cargo's lock, so the two of those are far from each other.
+    Some wait for a clock or another process while others compute, so the
+    longest of these comes early. One that builds waits for cargo's lock, so
+    the two of those are far from each other.
     """
     return _together(
-        *_readers(state), *_python(state), _rust_tests(state),
-        _check('wheel'), _cloud(),
-        _program('xen', '--gate', name='xen-boot'), _clippy())
+        *_readers(state), _cloud(), *_python(state), _rust_tests(state),
+        _program('xen', '--gate', name='xen-boot'), _check('wheel'),
+        _clippy())
 
 
 def _together(*suites):
