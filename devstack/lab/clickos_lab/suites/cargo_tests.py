@@ -6,16 +6,23 @@ of ``cargo test``, with those of the tests behind ``--``.
 """
 
 import os
+import queue
 import re
 import signal
 import subprocess
 import sys
+import time
 
 from clickos_lab.suites import again
+from clickos_lab.suites import runner
 
 _FAILED = re.compile(r'^test (\S+)(?: - should panic)? \.\.\. FAILED$')
-#: libtest's own line; the test may still run for ever.
-_HANGS = re.compile(r'^test (\S+) has been running for over \d+ seconds$')
+_ENDED = re.compile(r'^test (\S+)(?: - should panic)? \.\.\. \w+')
+#: libtest's own line, after a minute; the test may still run for ever.
+_SLOW = re.compile(r'^test (\S+) has been running for over \d+ seconds$')
+#: Seconds until such a test counts as one that hangs: a busy machine takes
+#: some times as long for it.
+PATIENCE_S = 180
 #: The result of a program with tests, or of those of documents.
 _RESULT = re.compile(r'^test result: (\w+)\. (\d+) passed; (\d+) failed;')
 #: cargo's own line for each that failed, also for one without a result
@@ -32,20 +39,32 @@ class Run:
     def __init__(self):
         self.failed = []
         self.hangs = None
+        self._slow = {}
         self._targets = self._failed_results = self._passed = self._count = 0
 
     def add(self, line):
         """Take a line of the output."""
+        if found := _ENDED.match(line):
+            self._slow.pop(found[1], None)
         if found := _FAILED.match(line):
             self.failed.append(found[1])
-        elif found := _HANGS.match(line):
-            self.hangs = found[1]
+        elif found := _SLOW.match(line):
+            self._slow[found[1]] = time.monotonic() + PATIENCE_S
         elif found := _RESULT.match(line):
             self._failed_results += found[1] == 'FAILED'
             self._passed += int(found[2])
             self._count += int(found[3])
         elif _TARGET.match(line):
             self._targets += 1
+
+    def left_s(self):
+        """Return the seconds until a test hangs; None if none is slow."""
+        ends_s = self._slow.values()
+        return max(0, min(ends_s) - time.monotonic()) if ends_s else None
+
+    def give_up(self):
+        """Call the test that is slow for longest one that hangs."""
+        self.hangs = min(self._slow, key=self._slow.get)
 
     @property
     def is_explained(self):
@@ -83,21 +102,22 @@ def _passes(cargo, arguments, name):
 
 def _execute(command, run):
     """Follow a command; end it when a test hangs. Return its status."""
-    with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, errors='replace', process_group=0) as process:
-        try:
-            for line in process.stdout:
-                print(line, end='', flush=True)
-                run.add(line.rstrip('\n'))
-                if run.hangs:
-                    break
-            else:
-                return process.wait()
-            return 1
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors='replace', process_group=0)
+    lines = runner.lines_of(process.stdout)
+    try:
+        while (line := lines.get(timeout=run.left_s())) is not None:
+            print(line, end='', flush=True)
+            run.add(line.rstrip('\n'))
+        return process.wait()
+    except queue.Empty:
+        run.give_up()
+        return 1
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def _interrupted(_number, _frame):

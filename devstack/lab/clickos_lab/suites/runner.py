@@ -150,9 +150,7 @@ def _follow(process, suite, output):
     """Log the output, show what is worth it, keep proofs, faults, marks."""
     deadline_s = time.monotonic() + suite.timeout_s
     silent_since_s = time.monotonic()
-    lines = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(process.stdout, lines),
-                     daemon=True).start()
+    lines = lines_of(process.stdout)
     kept = []
     while (now_s := time.monotonic()) < deadline_s:
         if _INTERRUPTED.is_set():
@@ -180,9 +178,17 @@ def _follow(process, suite, output):
     raise errors.LabError(f'not done after {suite.timeout_s} s')
 
 
+def lines_of(pipe):
+    """Return a queue that gets the lines of a pipe, and None at its end."""
+    lines = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(pipe, lines), daemon=True).start()
+    return lines
+
+
 def _read(pipe, lines):
-    for line in pipe:
-        lines.put(line)
+    with pipe:
+        for line in pipe:
+            lines.put(line)
     lines.put(None)
 
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 from clickos_lab.checks import flaky
 from clickos_lab import paths
@@ -117,12 +118,22 @@ class CargoTest(base.TestCase):
             status, text = self.cargo(whole, alone)
             self.assertNotEqual(0, status, text)
 
+    @mock.patch.object(cargo_tests, 'PATIENCE_S', 0)
     def test_one_that_hangs_is_named_and_ended(self):
         status, text = self.cargo(
             _RUNNING + 'echo "test a::b has been running for over 60 seconds";'
             ' exec sleep 1000', _PASSES)
         self.assertEqual(1, status)
         self.assertIn('error: a::b: hangs', text)
+
+    def test_one_that_takes_long_does_not_hang(self):
+        run = cargo_tests.Run()
+        run.add('test a::b has been running for over 60 seconds')
+        self.assertGreater(run.left_s(), cargo_tests.PATIENCE_S / 2)
+        for end in 'ok', 'FAILED':
+            run.add('test a::b has been running for over 60 seconds')
+            run.add(f'test a::b ... {end}')
+            self.assertIsNone(run.left_s())
 
 
 class StestrTest(base.TestCase):
