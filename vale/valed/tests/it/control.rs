@@ -80,7 +80,7 @@ fn refusals_name_what_is_wrong() {
         valed.client().port_list(None).unwrap().is_empty(),
         "a refused port is there"
     );
-    valed.add("p", json!({"mac": "02:00:00:00:00:01"}));
+    let _far_end = valed.add("p", json!({"mac": "02:00:00:00:00:01"}));
     assert_eq!(code(&valed, "port-add", port(json!({}))).0, "exists");
     let twin = port(json!({"port": "q", "mac": "02:00:00:00:00:01"}));
     assert_eq!(code(&valed, "port-add", twin).0, "exists");
@@ -308,7 +308,7 @@ fn a_chain_claims_no_addresses_of_others() {
     let valed = Valed::start();
     let own = json!({"mac": "02:00:00:00:00:01", "port_security": true,
         "allowed": [{"ip": "10.0.0.5/32"}]});
-    valed.add("out", own);
+    let _far_end = valed.add("out", own);
     let chain = |nat: &str| {
         json!({"switch": "vale0", "chain": "web", "segment": 1, "nat": [nat],
             "classifiers": [{}], "hops": [{"pairs": [{"ingress": "in", "egress": "out"}]}]})
@@ -360,7 +360,7 @@ fn a_mirror_is_the_operators_alone() {
     let file = valed.dir.path().join("out.pcap");
     assert!(ctl(0, set).1.contains("vale0: there is no such switch"));
     assert!(!file.exists(), "a refused mirror leaves no file");
-    valed.add("p", json!({"port_security": false}));
+    let _far_end = valed.add("p", json!({"port_security": false}));
     for uid in [TOOLSTACK, NOBODY] {
         for arguments in [set, "mirror remove vale0:m"] {
             assert!(ctl(uid, arguments).1.contains("forbidden"), "{arguments}");
@@ -520,7 +520,7 @@ fn silent_vifs_are_those_of_xen_guests() {
 #[test]
 fn rules_that_decide_for_a_guest_are_set_shown_and_removed() {
     let valed = Valed::start();
-    valed.add("p", json!({"mac": "02:00:00:00:00:01"}));
+    let _far_end = valed.add("p", json!({"mac": "02:00:00:00:00:01"}));
     let table = |port: &str, rules: Value| json!({"switch": "vale0", "port": port, "owner": "guest", "version": 7, "rules": rules});
     for (args, expected, text) in [
         (table("q", json!([])), "no-such-port", "vale0:q"),

@@ -72,7 +72,7 @@ fn connections_and_descriptors_do_not_run_out() {
     drop(client);
     eventually("descriptors are closed", || count() == before);
     for _ in 0..20 {
-        valed.add("p", json!({"port_security": false}));
+        let _far_end = valed.add("p", json!({"port_security": false}));
         valed
             .client()
             .port_remove(&"vale0".parse().unwrap(), &"p".parse().unwrap())
@@ -87,7 +87,7 @@ fn connections_and_descriptors_do_not_run_out() {
 #[test]
 fn metrics_are_served_on_loopback_only() {
     let valed = Valed::start();
-    valed.add("p", json!({"port_security": false}));
+    let _far_end = valed.add("p", json!({"port_security": false}));
     let ask = |path: &'static str| {
         let asking = valed.namespace.thread(move || {
             let mut stream = std::net::TcpStream::connect("127.0.0.1:9477").unwrap();

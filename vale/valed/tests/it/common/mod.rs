@@ -274,6 +274,7 @@ impl Valed {
             .unwrap_or_else(|| panic!("no port {port}"))
     }
 
+    /// Adds a port. One with rings is there as long as what it returns.
     pub fn add(&self, port: &str, extra: Value) -> Option<RingFds> {
         self.client().port_add(&port_add(port, extra)).unwrap()
     }
