@@ -13,7 +13,7 @@ from clickos_client import bounded
 
 _PLACE = __name__ + ':'
 #: The priority of what a process with ours runs ten steps nicer.
-_NICE = min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)
+_NICE = min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5)
 #: A program whose green thread counts while another one waits for a call.
 _GREEN = '''
 import eventlet

@@ -15,7 +15,7 @@ from tacker_clickos import exception
 from tacker_clickos.package import fair_queue
 from tacker_clickos import stock
 
-LIMITS = bounded.Limits(cpu_s=5, memory_bytes=1 << 30, wall_s=60)
+LIMITS = bounded.Limits(cpu_s=5, memory_bytes=1 << 30, wall_s=120)
 #: Reviews at the same time.
 PLACES = 2
 #: Uploads of one project, and of all, that wait or are reviewed.
