@@ -10,14 +10,14 @@ ifdef OPENSTACK
 export CLICKOS_OPENSTACK = $(OPENSTACK)
 endif
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
-WISH = CLICKOS_TLS=$(TLS)
+SETTINGS = CLICKOS_TLS=$(TLS)
 # What needs no virtual environment finds our own packages in the tree.
 PLAIN = PYTHONPATH=$(CURDIR)/devstack/lab:$(CURDIR)/cosmos/python:$(CURDIR)/interfaces
 
 .PHONY: help try cast demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages release docs
 
 help:
-	@echo 'Try the product (root, Debian 12)'
+	@echo 'Try the product (root, Debian 12 or 13)'
 	@echo '  make try          show a firewall guest between two namespaces, without OpenStack;'
 	@echo '                    KEEP=1 then opens a shell; leaving it removes all'
 	@echo '  make demo         show the main job on real services; KEEP=1 leaves them up,'
@@ -34,21 +34,21 @@ help:
 	@echo '  make lint         linters: style, names and types, clippy, prose, links, licenses, bandit'
 	@echo '  make unit         unit tests of Python and Rust'
 	@echo '  make docs         the site of all documents, in .state/site; a broken link fails'
-	@echo 'Show that a change is good (root, Debian 12); SUITES="a b" runs only those'
+	@echo 'Show that a change is good (root, Debian 12 or 13); SUITES="a b" runs only those'
 	@echo '  make test         what a change must pass, at most 20 minutes: the above, Rust, one boot'
-	@echo '                    of Xen, the demonstration and what it tells you to type'
+	@echo '                    of Xen, the demonstration and the commands that it prints'
 	@echo '  make integration  all suites that end within hours: Xen, VNFs, guides, all of Tempest'
 	@echo '  make soak         1,000 guests, 10,048 routers in one guest and so on: hours; PARTS="many cycles" some, PARTS=help lists them;'
 	@echo '                    PARTS=attack an hour of hostile guests, clients and tenants on the lab;'
-	@echo '                    PARTS=faults services that are away in the middle of operations, FAULTS=_nova_kill some;'
-	@echo '                    PARTS=gate make test beside load, RUNS times, and each promise broken'
+	@echo '                    PARTS=faults services that fail in the middle of operations, FAULTS=_nova_kill some;'
+	@echo '                    PARTS=gate make test under load, RUNS times, and each promise broken'
 	@echo '  make audit        dependencies against advisory databases and licenses; needs the network'
 	@echo '  make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts;'
 	@echo '                    FIGURES=all or FIGURES="7 10" measures and draws figures of the papers instead'
 	@echo 'Build a part'
 	@echo '  make build        install what is needed and build what make demo starts'
 	@echo '  make click        click, click-check and others, about 6 minutes; an openrc has them on the path'
-	@echo '  make image        the guests of Xen; sizes by part; PROFILE=core|full or'
+	@echo '  make image        the guests of Xen; sizes by part; PROFILE=core|full|ids or'
 	@echo '                    CONFIG=FILE builds one with fewer elements'
 	@echo '  make packages     Debian packages of a compute host: cosmosd, valed, guests, agent, patched Xen'
 	@echo '  make release      wheel, source archives, Debian packages and site of HEAD in dist/VERSION,'
@@ -63,7 +63,7 @@ cast:
 	@$(PLAIN) $(PYTHON) -m clickos_lab.trial.cast
 
 demo:
-	@$(WISH) $(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep) $(if $(UI),--ui)
+	@$(SETTINGS) $(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep) $(if $(UI),--ui)
 
 test:
 	@$(LAB) test $(SUITES)
@@ -114,7 +114,7 @@ soak:
 	@RUNS=$(RUNS) FAULTS='$(FAULTS)' PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.suites.soak $(PARTS)
 
 lab-up:
-	@$(WISH) $(LAB) up $(if $(HOST),--host $(HOST))
+	@$(SETTINGS) $(LAB) up $(if $(HOST),--host $(HOST))
 
 lab-down:
 	@$(LAB) down

@@ -80,12 +80,11 @@ Each live migration to this host takes one. A firewall has to let the other
 hosts reach them.
 """),
     cfg.IntOpt('max_image_mib', default=64, min=1, max=4096, help="""
-Largest image in MiB that the driver downloads from Glance to compute its
-SHA-256.
+Largest image in MiB that the driver reads from Glance to compute its SHA-256,
+unless ``os_hash_algo`` is ``sha256``, or to copy it for a snapshot.
 
-The driver never runs an image: it must equal the host's installed engine,
-byte for byte. The driver downloads no image whose ``os_hash_algo`` is
-``sha256``.
+A process host never runs an image: the image must equal the installed engine,
+byte for byte. On a Xen host ``max_image_mib`` of cosmosd bounds images, too.
 """),
 ]
 
