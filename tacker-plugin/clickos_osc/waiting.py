@@ -38,7 +38,7 @@ def add_options(parser):
     parser.add_argument('--timeout', metavar='<seconds>', type=_seconds,
                         default=TIMEOUT_S,
                         help=f'Limit of --wait, default {TIMEOUT_S}; the'
-                             ' operation goes on in Tacker')
+                             ' operation continues in Tacker')
 
 
 class Interrupted(exceptions.CommandError):
@@ -46,7 +46,7 @@ class Interrupted(exceptions.CommandError):
 
 
 class Waiter:
-    """Waits for operations, all at once.
+    """Waits for operations, all concurrently.
 
     :param source: tacker.Tacker
     :param log: writes a line of progress

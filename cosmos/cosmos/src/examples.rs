@@ -81,7 +81,7 @@ The command halts the guest. It copies the configurations and the value of every
 can be read and written, counters too. Then it starts the guest on the other host and destroys
 it on this one.
 
-If a step fails, or the command is killed, the guest goes on here and the copy is undone. A kill
+If a step fails, or the command is killed, the guest continues here and the copy is removed. A kill
 between start and destruction leaves the guest halted here: if the other host has it, destroy it
 here, else start it. Meanwhile no other client may change or move the guest.
 

@@ -83,7 +83,7 @@ enum Command {
     /// Let a halted router run
     #[command(after_help = examples::START)]
     Start(OfRouter),
-    /// Halt a router; its handlers go on working
+    /// Halt a router; its handlers still work
     #[command(after_help = examples::STOP)]
     Stop(OfRouter),
     /// Remove a router
@@ -92,13 +92,13 @@ enum Command {
     /// Write a guest's memory to a file of the host and end its domain
     #[command(after_help = examples::SAVE)]
     Save { guest: String },
-    /// Let a saved guest go on
+    /// Resume a saved guest
     #[command(after_help = examples::RESTORE)]
     Restore { guest: String },
     /// Move a running guest to another host
     #[command(after_help = examples::MOVE)]
     Move(Move),
-    /// Take an interface's port from the switch; the guest runs on
+    /// Remove an interface's port from the switch; the guest continues
     #[command(after_help = examples::VIF_REMOVE)]
     VifRemove {
         guest: String,
@@ -159,10 +159,10 @@ enum Command {
         #[arg(long, default_value_t = 65536)]
         max_bytes: u64,
     },
-    /// Stop a guest's processor time
+    /// Pause a guest, which keeps its memory
     #[command(after_help = examples::PAUSE)]
     Pause { guest: String },
-    /// Let a paused guest go on
+    /// Resume a paused guest
     #[command(after_help = examples::UNPAUSE)]
     Unpause { guest: String },
     /// Give the host an image (a Xen host: any kernel that Xen can start)
@@ -171,7 +171,7 @@ enum Command {
     /// List the images of the host, the one used last first
     #[command(after_help = examples::IMAGE_LIST)]
     ImageList,
-    /// Remove an image; guests made from the image run on
+    /// Remove an image; guests made from the image continue
     #[command(after_help = examples::IMAGE_REMOVE)]
     ImageRemove { sha256: String },
     /// Print the completion of commands and flags for a shell
@@ -225,7 +225,7 @@ pub struct Create {
     /// HANDLER=VALUE to write before the ports are up; once for each
     #[arg(long = "write")]
     writes: Vec<String>,
-    /// File with the image, which is given to the host if it has it not
+    /// File with the image, which is copied to the host if it is missing there
     #[arg(long, conflicts_with = "image_sha256")]
     image: Option<PathBuf>,
     /// SHA-256 of the image; the installed one's if missing

@@ -264,7 +264,7 @@ impl Journey<'_> {
         });
         // A daemon that lost this connection has forgotten the move.
         match cancelled.map(drop).or_else(|_| self.run(self.source)) {
-            Ok(()) => "it goes on where it was".to_owned(),
+            Ok(()) => "it continues where it was".to_owned(),
             Err(e) => format!("it may be halted here: {}", e.message),
         }
     }

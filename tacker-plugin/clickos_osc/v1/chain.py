@@ -97,7 +97,7 @@ class CreateChain(command.ShowOne):
             help='VNF or server of a name in the file, by default of the'
                  ' same name')
         parser.add_argument('--one-way', action='store_true',
-                            help='Answers go straight')
+                            help='Answers bypass the hops')
         parser.add_argument('--fused', action='store_true',
                             help='Fuse the chain, as "chain fuse" does')
         _add_fusion(parser)
@@ -159,8 +159,8 @@ class ShowChain(_ChainCommand, command.ShowOne):
 class SetChain(_ChainCommand, command.ShowOne):
     """Change the name of a chain, or which packets enter it.
 
-    New classifiers replace the old ones, by one request. They may have
-    packets in common, which pass the hops all the time.
+    New classifiers replace the old ones, by one request. Packets
+    that both select pass the hops throughout.
 
     Example: openstack clickos chain set web
     --classifier protocol=tcp,destination-port=443

@@ -127,12 +127,12 @@ class DiffConfig(guest.GuestCommand):
 
 
 class ReplaceConfig(guest.GuestCommand):
-    """Replace the Click configuration of a guest that runs on.
+    """Replace the Click configuration of a running guest.
 
     Elements of the same name and class keep queues, counters and flows. The
-    file replaces the handler writes too, and holds over restarts. If the
-    guest refuses it, the old configuration runs on, and the error names line
-    and column. The configuration of a VNF belongs to its descriptor.
+    file replaces the handler writes too, and survives restarts. If the guest
+    refuses it, the old configuration continues, and the error names line and
+    column. The configuration of a VNF belongs to its descriptor.
 
     Example: openstack clickos config replace my-firewall fw.click
     """

@@ -148,8 +148,8 @@ def _operation(each):
 def _action(compute, server_id, name, each, reasons):
     """Return an action of Nova; one that failed with its reason.
 
-    Nova calls a reboot a success if the old guest runs on. It shows the
-    details of other failures to those whom its policy names.
+    Nova reports a reboot as a success if the old guest continues. Its policy
+    decides who sees the details of other failures.
 
     :param reasons: why hosts did not start the guest
     """

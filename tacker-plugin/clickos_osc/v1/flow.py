@@ -12,10 +12,10 @@ flow_log = lazy.module('clickos_client.flow_log')
 
 
 class GiveFlow(guest.GuestCommand):
-    """Let other guests go on with the flows of one that goes.
+    """Transfer the flows of a guest that is to be removed to others.
 
-    Give before you take the guest out of its chain, and again after that.
-    The guest keeps its flows, and opens no further ones for a minute.
+    Run it before you remove the guest from its chain, and again afterwards.
+    The guest keeps its flows, and opens no new ones for a minute.
 
     Example: openstack clickos flow give nat-2 --to nat-0 --to nat-1
     """
@@ -25,7 +25,7 @@ class GiveFlow(guest.GuestCommand):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--to', metavar='<server>', action='append', required=True,
-            help='Server of a guest that stays; may be repeated')
+            help='Server of a guest that receives flows; may be repeated')
         return parser
 
     def take_action(self, parsed_args):
@@ -43,8 +43,8 @@ class ShowFlowLog(guest.EachGuestCommand, command.Lister):
     """List the flows that a guest dropped, with the rule that did.
 
     The newest come first. An element of the classes IPFilter, FlowGuard
-    and IP6Balancer keeps 128 flows, and looks at a hundred dropped packets a
-    second. What the switch drops for a guest is not in it.
+    and IP6Balancer keeps 128 flows, and examines a hundred dropped packets a
+    second. What the switch drops for a guest is not in its log.
 
     Example: openstack clickos flow log --vnf edge-firewall
 

@@ -50,8 +50,8 @@ class VnfsCommand(Progress, command.Lister):
         """Add <vnf> and how to wait."""
         parser = super().get_parser(prog_name)
         parser.add_argument('vnf', metavar='<vnf>', nargs='+',
-                            help='Name or ID of a VNF; several are worked on'
-                                 ' at once')
+                            help='Name or ID of a VNF; several are handled'
+                                 ' concurrently')
         waiting.add_options(parser)
         return parser
 
@@ -105,10 +105,10 @@ class VnfsCommand(Progress, command.Lister):
 
 
 class HealVnf(VnfsCommand):
-    """Make the guests of VNFs again, one after the other.
+    """Replace the guests of VNFs, one after the other.
 
     The new guests have the same ports, addresses and accepted values. Tables,
-    such as connections of a NAT, end. Without --vnfc all guests are healed.
+    such as connections of a NAT, are lost. Without --vnfc all guests are healed.
 
     Examples:
       openstack clickos vnf heal edge --wait
@@ -143,7 +143,7 @@ class HealVnf(VnfsCommand):
 
 
 class TerminateVnf(VnfsCommand):
-    """End the guests of VNFs; the VNFs stay, and can be deleted.
+    """End the guests of VNFs; the VNFs remain, and can be deleted.
 
     Example: openstack clickos vnf terminate edge --wait
     """

@@ -17,7 +17,7 @@ _CONFIGURATION = '(configuration)'
 
 
 class ShowState(guest.EachGuestCommand, command.Lister):
-    """List what a guest gets again when it starts.
+    """List the configuration and writes that a restart repeats.
 
     This is the desired state: the configuration of config replace, then the
     last accepted value of each handler, the last written last.
@@ -84,7 +84,7 @@ def _document(state, text):
 
 
 class ClearState(guest.EachGuestCommand):
-    """Forget what a guest gets again when it starts.
+    """Forget the configuration and writes that a restart repeats.
 
     The running guest keeps its configuration and values. When it starts
     again, it has those of its user data or its VNF.

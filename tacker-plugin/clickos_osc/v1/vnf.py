@@ -80,9 +80,9 @@ class ShowVnf(command.ShowOne):
 class SetVnf(lifecycle.Progress, command.ShowOne):
     """Change properties, networks, package or description of a VNF.
 
-    Properties with a handler change while the guests run. A network replaces
-    guests at once. They have a package after the next heal.
-    The command waits for the end if it has to know it for the next step.
+    Properties with a handler change while the guests run. A change of
+    networks replaces the guests; a new package takes effect at the next heal.
+    Without --wait the command waits only for what its next step needs.
 
     Example: openstack clickos vnf set edge --property rules="allow all"
     --wait

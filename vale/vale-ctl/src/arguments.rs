@@ -117,7 +117,7 @@ pub enum Command {
     },
     /// Shows the forwarding threads and their ports.
     Workers,
-    /// Shows what ports and workers do in each second: frames, bursts, empty looks, notifications, sleeps.
+    /// Shows what ports and workers do in each second: frames, bursts, empty polls, notifications, sleeps.
     Top(TopArguments),
     /// Shows the vifs of Xen guests that are connected before they have a port.
     Silent,
@@ -209,7 +209,7 @@ pub struct Attach {
     /// With --allow: frames with VLAN tags may enter.
     #[arg(long)]
     pub vlan_tags: bool,
-    /// Frames from the port wait for a full receiver, for 100 ms at most, and are not lost.
+    /// Frames from the port wait for a full receiver; after 100 ms without room they may be lost.
     #[arg(long, alias = "hold")]
     pub backpressure: bool,
     /// Largest packet, 68 to 9,000 bytes.

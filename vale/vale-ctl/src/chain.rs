@@ -42,7 +42,7 @@ pub struct SetArguments {
     /// Addresses that a hop translates sources to; can be repeated.
     #[arg(long)]
     pub nat: Vec<IpNet>,
-    /// Answers go straight.
+    /// Answers bypass the hops.
     #[arg(long)]
     pub one_way: bool,
     /// The number of the chain's path between hosts, the same on all of them.

@@ -17,7 +17,7 @@ const CLEAR: &str = "\x1b[H\x1b[J";
 pub struct TopArguments {
     /// The ports of one switch only.
     pub switch: Option<SwitchName>,
-    /// Seconds between two looks.
+    /// Seconds between two samples.
     #[arg(long, default_value_t = 1.0, value_parser = interval)]
     pub interval: f64,
     /// Looks until the end; 0 for no end.

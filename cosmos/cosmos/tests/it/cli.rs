@@ -245,7 +245,7 @@ fn a_guest_that_cannot_move_goes_on_where_it_is() {
     let (status, words) = failed(&here, &["move", "seven", "--to", to]);
     assert_eq!(status, Some(1));
     assert!(words.contains("no-memory: 200 MiB asked"), "{words}");
-    assert!(words.contains("it goes on where it was"), "{words}");
+    assert!(words.contains("it continues where it was"), "{words}");
     let (status, words) = failed(
         &here,
         &["move", "seven", "--to", here.socket().to_str().unwrap()],
