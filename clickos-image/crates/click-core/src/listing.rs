@@ -25,11 +25,11 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// No lines yet, and at most as many bytes as a handler's value may have.
+    /// No lines yet, and at most as many bytes as an answer may have.
     pub fn new(limits: &Limits) -> Self {
         Self {
             text: String::new(),
-            most: limits.handler_bytes,
+            most: limits.answer_bytes,
             is_full: false,
         }
     }
@@ -93,9 +93,9 @@ pub fn listing<L: Display>(limits: &Limits, lines: impl IntoIterator<Item = L>) 
 mod tests {
     use super::*;
 
-    fn of(handler_bytes: usize, lines: usize) -> String {
+    fn of(answer_bytes: usize, lines: usize) -> String {
         let limits = Limits {
-            handler_bytes,
+            answer_bytes,
             ..Limits::default()
         };
         listing(&limits, (0..lines).map(|n| alloc::format!("{n:03}\n")))

@@ -12,7 +12,7 @@ const MAX_WORDS: usize = 17;
 
 /// Text of entries, of which the newest come first: those that fit, the newest last.
 pub fn render(head: &str, view: &View<'_>, newest: impl Iterator<Item = String>) -> String {
-    let most = view.arg_context().environment.limits.handler_bytes;
+    let most = view.arg_context().environment.limits.answer_bytes;
     let mut left = most.saturating_sub(head.len() + 1);
     let fits = |line: &String| {
         debug_assert!(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What configurations may use, by the guest's memory.
 use click_core::Limits;
+use clickos_protocol::ANSWER_MAX;
 
 /// Bytes of a packet buffer with its management, about.
 const PACKET_BYTES: u64 = 2560;
@@ -23,6 +24,7 @@ pub fn limits(heap_bytes: u64) -> Limits {
         config_bytes: per(16, usual.config_bytes),
         file_bytes: per(8, usual.file_bytes),
         handler_bytes: per(64, usual.handler_bytes),
+        answer_bytes: per(64, ANSWER_MAX),
         elements: per(16 << 10, usual.elements),
         connections: per(4 << 10, usual.connections),
         table_entries: (heap_bytes >> 10).min(MAX_TABLE_ENTRIES) as usize,
@@ -40,6 +42,10 @@ mod tests {
     fn limits_fit_the_memory() {
         let small = limits(64 << 20);
         assert_eq!(small.config_bytes, 1 << 20);
+        assert_eq!(
+            (small.handler_bytes, small.answer_bytes),
+            (1 << 20, ANSWER_MAX)
+        );
         assert!(small.packet_buffers as u64 * PACKET_BYTES <= 16 << 20);
         assert!(limits(2 << 20).config_bytes > 48 << 10); // Nova's user_data is at most 48 KiB.
         assert_eq!(small.table_entries, Limits::default().table_entries);

@@ -299,6 +299,8 @@ pub struct Limits {
     pub flows: usize,
     /// Bytes of a value given to a handler.
     pub handler_bytes: usize,
+    /// Bytes of a table, or of learned state, that a handler answers with.
+    pub answer_bytes: usize,
     /// Bytes of all files of a guest, which are in its memory.
     pub file_bytes: usize,
     /// Packets that travel together at most; 1 gives Click's order packet by packet.
@@ -331,6 +333,7 @@ impl Default for Limits {
             table_entries: 65_536,
             flows: 65_536,
             handler_bytes: 1 << 20,
+            answer_bytes: 1 << 20,
             file_bytes: 16 << 20,
             batch: 32,
             console_lines_per_s: 1000,

@@ -73,12 +73,12 @@ impl Engine {
         param: &str,
         copies: usize,
     ) -> Result<String, HandlerError> {
-        let all = self.environment.limits.handler_bytes;
+        let all = self.environment.limits.answer_bytes;
         if copies > 1 {
-            self.environment.limits.handler_bytes = all.min(JOINED_BYTES) / copies;
+            self.environment.limits.answer_bytes = all.min(JOINED_BYTES) / copies;
         }
         let text = self.read_own(name, param);
-        self.environment.limits.handler_bytes = all;
+        self.environment.limits.answer_bytes = all;
         text
     }
 

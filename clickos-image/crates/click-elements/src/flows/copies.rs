@@ -45,7 +45,7 @@ pub fn state(flows: &dyn Copied, view: &View<'_>) -> Text {
     let slots = match view.param() {
         "" => 0..flows.used(),
         part => {
-            let places = view.arg_context().environment.limits.handler_bytes / LINE_BYTES;
+            let places = view.arg_context().environment.limits.answer_bytes / LINE_BYTES;
             match part_slots(view.parse(part)?, places, flows.used()) {
                 Some(slots) => slots,
                 None => return Ok(String::new()),
@@ -77,7 +77,7 @@ pub fn wanted(view: &View<'_>) -> Result<Option<usize>, HandlerError> {
     match view.param() {
         "all" => Ok(None),
         bytes => {
-            let most = view.arg_context().environment.limits.handler_bytes;
+            let most = view.arg_context().environment.limits.answer_bytes;
             Ok(Some(view.parse::<usize>(bytes)?.min(most)))
         }
     }

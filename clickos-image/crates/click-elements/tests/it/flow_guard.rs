@@ -26,7 +26,7 @@ fn a_long_table_is_cut_at_a_line() {
     let devices = devices::<1>();
     let mut environment = environment(&devices);
     let [device] = devices;
-    environment.limits.handler_bytes = MAX;
+    environment.limits.answer_bytes = MAX;
     let registry = click_elements::registry();
     let mut router = Router::build("t", CONFIG, &registry, environment, 1).unwrap();
     device.borrow_mut().input.extend((1..=500).map(datagram));

@@ -28,10 +28,10 @@ impl Nat {
         Self::of(&config, 4096)
     }
 
-    fn of(config: &str, handler_bytes: usize) -> Self {
+    fn of(config: &str, answer_bytes: usize) -> Self {
         let devices = devices();
         let mut environment = environment(&devices);
-        environment.limits.handler_bytes = handler_bytes;
+        environment.limits.answer_bytes = answer_bytes;
         let registry = click_elements::registry();
         let router = Router::build("t", config, &registry, environment, 1).unwrap();
         let now_ns = 1000 * SECOND_NS;

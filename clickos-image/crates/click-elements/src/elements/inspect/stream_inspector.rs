@@ -243,7 +243,7 @@ impl StreamInspector {
 
     /// The newest alerts that fit.
     fn alerts(&self, limits: &Limits) -> String {
-        let (ring, mut left) = (&self.judge.inspector.ring, limits.handler_bytes);
+        let (ring, mut left) = (&self.judge.inspector.ring, limits.answer_bytes);
         let fits = |alert: &&Alert| {
             let bytes = alert.to_string().len();
             let fits = bytes < left;

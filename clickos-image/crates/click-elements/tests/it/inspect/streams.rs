@@ -266,7 +266,7 @@ fn windows_offer_no_more_than_there_is_room_for() {
 #[test]
 fn the_newest_alerts_are_read_where_not_all_fit() {
     let limits = click_core::Limits {
-        handler_bytes: 2000,
+        answer_bytes: 2000,
         ..click_core::Limits::default()
     };
     let mut bed = Bed::within(&inspector(""), limits);
