@@ -40,7 +40,6 @@ _MAPS = {
 _REQUIREMENTS = {
     topology.VDU: (), topology.LINK: (),
     topology.CP: ('virtual_binding', 'virtual_link')}
-_ARTIFACTS = ('sw_image',)
 _REASONS = {
     'virtual_storage': 'a guest has no disk',
     'virtual_local_storage': 'a guest has no disk'}

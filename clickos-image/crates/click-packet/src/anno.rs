@@ -140,14 +140,6 @@ impl Annotations {
         bytes
     }
 
-    /// Sets all bytes.
-    pub fn set_bytes(&mut self, bytes: &[u8; SIZE]) {
-        self.0.dst_ip.copy_from_slice(&bytes[..DST_IP_SIZE]);
-        if self.0.annotations()[DST_IP_SIZE..] != bytes[DST_IP_SIZE..] {
-            self.0.annotations_mut()[DST_IP_SIZE..].copy_from_slice(&bytes[DST_IP_SIZE..]);
-        }
-    }
-
     #[inline]
     fn set<const N: usize>(&mut self, offset: usize, value: [u8; N]) {
         if offset > SIZE - N {

@@ -97,13 +97,6 @@ impl Packet {
         unsafe { self.bytes(self.span.start(), self.span.end()) }
     }
 
-    /// The packet's bytes, and the `n` bytes before them (at most all): what was stripped, or unspecified content.
-    pub fn data_from(&self, n: usize) -> &[u8] {
-        let start = self.span.start() - offset(n.min(self.headroom()));
-        // SAFETY: start <= end <= capacity.
-        unsafe { self.bytes(start, self.span.end()) }
-    }
-
     /// The packet's bytes, to change in place.
     #[inline]
     pub fn data_mut(&mut self) -> &mut [u8] {
