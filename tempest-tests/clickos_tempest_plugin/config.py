@@ -17,7 +17,7 @@ tacker_group = cfg.OptGroup('nfv_orchestration', title='Tacker')
 def _service(catalog_type):
     return [
         cfg.StrOpt('catalog_type', default=catalog_type,
-                   help='Type of the service in the catalogue.'),
+                   help='Type of the service in the catalog.'),
         cfg.StrOpt('region', default='',
                    help='Region of the endpoint; empty for identity.region.'),
         cfg.StrOpt('endpoint_type', default='public',

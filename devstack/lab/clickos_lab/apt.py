@@ -26,7 +26,7 @@ NETWORK_PACKAGES = ('dnsmasq-base', 'dnsmasq-utils', 'iptables', 'conntrack',
                     'udhcpc')
 #: It dumps databases.
 BACKUP_PACKAGES = ('mariadb-client',)
-#: The programs that judge the catalogue's VNFs.
+#: The programs that judge the catalog's VNFs.
 VNF_PACKAGES = ('iproute2', 'iputils-ping', 'tcpdump', 'curl', 'ethtool',
                 'iperf3', 'bind9-dnsutils', 'dnsmasq-base', 'socat',
                 'udhcpc', 'isc-dhcp-client', 'hping3', 'nfdump',

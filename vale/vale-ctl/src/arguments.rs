@@ -145,7 +145,7 @@ pub enum Command {
 pub struct Attach {
     #[arg(value_name = "SWITCH:PORT")]
     pub port: PortId,
-    /// The far end of the port.
+    /// What is behind the port.
     #[arg(long, value_enum)]
     pub kind: KindChoice,
     /// Interface, for tap and veth.

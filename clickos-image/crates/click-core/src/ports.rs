@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Push, pull, or whatever its neighbours are.
+/// Push, pull, or whatever its neighbors are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Processing {
     /// Packets are given.

@@ -22,7 +22,7 @@ pub fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -
     suggest(name, candidates).map_or_else(String::new, |c| format!(" (did you mean '{c}'?)"))
 }
 
-/// Edits (insert, delete, replace, swap of neighbours) between two names, letter case ignored.
+/// Edits (insert, delete, replace, swap of neighbors) between two names, letter case ignored.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
     let (a, b) = (a.as_bytes(), b.as_bytes());

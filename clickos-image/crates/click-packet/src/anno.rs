@@ -5,7 +5,7 @@ use crate::packet::Packet;
 
 /// Destination IPv4 or IPv6 address.
 pub const DST_IP: usize = 0;
-/// Paint colour, one byte.
+/// Paint color, one byte.
 pub const PAINT: usize = 16;
 /// Pointer of an ICMP parameter problem, one byte.
 pub const ICMP_PARAMPROB: usize = 17;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates of the catalogue's VNFs, by size of the frames."""
+"""Rates of the catalog's VNFs, by size of the frames."""
 
 import time
 
@@ -31,7 +31,7 @@ _PATIENCE_S = 20
 def catalog(state):
     """Each VNF between a guest that sends and one that counts."""
     made = figure.Figure(
-        'fig13-middleboxes', 'VNFs of the catalogue',
+        'fig13-middleboxes', 'VNFs of the catalog',
         'NSDI 2014, Figure 13', throughput.SIZE, throughput.RATE)
     for name, properties in _VNFS.items():
         for size in throughput.SIZES:

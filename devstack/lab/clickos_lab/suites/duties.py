@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The suite ``duties``: what RFCs ask of every network function.
 
-Each row runs on every VNF of the catalogue that it applies to. The last lines
+Each row runs on every VNF of the catalog that it applies to. The last lines
 are a table, with the reason where a row does not apply. It runs as root: the
 stations are in network namespaces. Arguments name VNFs, by default all. With
 ``--guest`` each VNF is a guest of a process host instead of the program.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The suite ``vnfs``: every VNF of the catalogue with real programs.
+"""The suite ``vnfs``: every VNF of the catalog with real programs.
 
 Each folder of vnfd-templates has a ``scenario.py`` with ``check(case, vnf)``.
 It runs as root: the hosts are network namespaces. Arguments name VNFs, by

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a VNF of the catalogue between hosts that are network namespaces."""
+"""Runs a VNF of the catalog between hosts that are network namespaces."""

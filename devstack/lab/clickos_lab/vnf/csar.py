@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue's folders, and the packages that are built of them."""
+"""The catalog's folders, and the packages that are built of them."""
 
 import importlib.util
 import sys
@@ -30,7 +30,7 @@ def _builder():
 
 
 def names():
-    """Return the names of all VNFs of the catalogue."""
+    """Return the names of all VNFs of the catalog."""
     return sorted(path.parent.parent.name
                   for path in TEMPLATES.glob('*/Definitions/*.yaml'))
 
@@ -38,9 +38,9 @@ def names():
 def build(template, target, *options, templates=TEMPLATES):
     """Build a package.
 
-    :param template: name of the catalogue, or another folder
+    :param template: name of the catalog, or another folder
     :param options: of build_csar.py
-    :param templates: the folder of the catalogue, of another release
+    :param templates: the folder of the catalog, of another release
     """
     shell.output([sys.executable, templates / 'build_csar.py', template,
                   target, *options])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue's BRAS and FreeRADIUS, which knows its subscribers.
+"""The catalog's BRAS and FreeRADIUS, which knows its subscribers.
 
 ::
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue's BRAS as a guest; pppd and the kernel of dom0 dial it."""
+"""The catalog's BRAS as a guest; pppd and the kernel of dom0 dial it."""
 
 from clickos_client import pings
 

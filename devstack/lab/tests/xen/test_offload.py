@@ -27,7 +27,7 @@ _WRITES = 100
 
 
 class _Router6(xen_bench.XenBench):
-    """The catalogue's router with rules of IPv6 in front."""
+    """The catalog's router with rules of IPv6 in front."""
 
     def configuration(self):
         made = super().configuration()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every VNF of the catalogue as a guest, with the scenario of its folder."""
+"""Every VNF of the catalog as a guest, with the scenario of its folder."""
 
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import xen_bench

@@ -185,7 +185,7 @@ class HandlersTest(base.ClickOSTest):
                           self.clickos.list_handlers, self.server_id)
 
     @decorators.idempotent_id('6e1f8a34-8d3e-4c26-bb06-8ed6b1c7d3d4')
-    def test_parallel_writes_are_serialised(self):
+    def test_parallel_writes_are_serialized(self):
         """The last revision is what both the guest and the record have."""
         before = self.clickos.show_desired_state(self.server_id)['revision']
         rules = {f'allow tcp dst port {1000 + i}, deny all'

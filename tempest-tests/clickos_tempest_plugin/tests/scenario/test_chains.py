@@ -342,7 +342,7 @@ class ScaledHopTest(ScaledHopCase):
 
 
 class ScaledNatTest(ScaledHopCase):
-    """The catalogue's NAT; its guests share a public address."""
+    """The catalog's NAT; its guests share a public address."""
 
     @classmethod
     def skip_checks(cls):

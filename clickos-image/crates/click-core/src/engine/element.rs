@@ -30,7 +30,7 @@ impl<T: Any> AsAny for T {
     }
 }
 
-/// How an element tells its neighbours that they need not try.
+/// How an element tells its neighbors that they need not try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// It has nothing to say; what is behind it counts.
