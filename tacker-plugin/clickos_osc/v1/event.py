@@ -61,8 +61,8 @@ class ListEvent(guest.GuestCommand, command.Lister):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--follow', action='store_true',
-            help='Go on until Ctrl-C: print each event and each change of its'
-                 ' state on a line, with -f json as an object')
+            help='Continue until Ctrl-C: print each event and each change of'
+                 ' its state on a line, with -f json as an object')
         return parser
 
     def run(self, parsed_args):

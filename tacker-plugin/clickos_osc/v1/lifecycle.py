@@ -105,10 +105,11 @@ class VnfsCommand(Progress, command.Lister):
 
 
 class HealVnf(VnfsCommand):
-    """Replace the guests of VNFs, one after the other.
+    """Restart the guests of VNFs, one after the other.
 
     The new guests have the same ports, addresses and accepted values. Tables,
-    such as connections of a NAT, are lost. Without --vnfc all guests are healed.
+    such as connections of a NAT, are lost. Without --vnfc the command heals
+    all guests.
 
     Examples:
       openstack clickos vnf heal edge --wait
