@@ -33,10 +33,10 @@ transport_url``.
 Related options: ``port_look_interval``
 """),
     cfg.IntOpt('port_look_interval', default=10, min=1, max=10, help="""
-Seconds between two looks at all ports of the host.
+Seconds between two polls of all ports of the host.
 
-A look finds the change that a lost message of Neutron announced. The agent
-unplugs or sets a port that is wrong in two looks in a row, within at most 30
+A poll finds the change that a lost message of Neutron announced. The agent
+unplugs or sets a port that is wrong in two polls in a row, within at most 30
 seconds.
 
 Related options: ``neutron_transport_url``
@@ -56,7 +56,7 @@ Interfaces of this host by physical network, for example
 
 The switch sends frames of VLAN and flat networks there. An interface carries
 one flat network or any number of VLANs, not both. Networks whose physical
-network is not listed stay within the host.
+network is not listed remain within the host.
 """),
     cfg.IntOpt('report_interval', default=30, min=1, max=600, help="""
 Seconds between two reports to Neutron that this agent is alive.
@@ -65,7 +65,7 @@ After ``[DEFAULT] agent_down_time`` of neutron.conf without a report, Neutron
 binds no port of this host. Keep the interval below half of that time.
 """),
     cfg.StrOpt('state_dir', help="""
-Folder in which the agent keeps which chains are in force.
+Folder in which the agent keeps the definitions of the chains in force.
 
 After a restart of the agent and the switch together, as after a reboot of the
 host, packets bypass no chain that was in force before. Unset, it is the first

@@ -37,7 +37,7 @@ same server waits as long for its turn.
 """),
     cfg.IntOpt('waiting_threads', default=32, min=1, max=1024, help="""
 Threads of HTTP that may wait for guests at a time, or for their turn. A write
-beyond that gets 202 at once, a read 503. Keep it below the WSGI server's
+beyond that gets 202 immediately, a read 503. Keep it below the WSGI server's
 threads by 8 at least: 4 more wait for slow guests, at most 3 of one project.
 One project leaves 4 to others; of these a project leaves as many as it has.
 Writes leave half of them to reads, and those of one project a quarter of the
@@ -59,19 +59,19 @@ the old one. Empty: no secrets.
 """),
     cfg.StrOpt('catalog_path', help="""
 Folder of packages (``*.csar``) that users may deploy by name, with
-``openstack clickos vnf deploy``. Files that are added count at once. Unset:
-no catalog.
+``openstack clickos vnf deploy``. A file that is added appears immediately.
+Unset: no catalog.
 """),
     cfg.IntOpt('max_secrets', default=1000, min=0, help="""
 Secrets that a project may have.
 """),
     cfg.IntOpt('settle_interval', default=5, min=0, max=3600, help="""
-Seconds between two looks for changes without a verdict, about which the
-service asks the agents. 0: never.
+Seconds between two polls of the agents about changes without a verdict. 0:
+never.
 """),
     cfg.IntOpt('prune_interval', default=300, min=0, max=86400, help="""
-Seconds between two looks for states whose server Nova no longer has. The
-service deletes them. 0: never.
+Seconds between two searches for states whose server Nova no longer has, which
+the service deletes. 0: never.
 """),
     cfg.IntOpt('max_project_bytes', default=64 * 1024 * 1024, min=1, help="""
 Quota: the bytes of configurations and handler values of a project. A state

@@ -18,27 +18,26 @@ Seconds to wait until Nova no longer knows a deleted server.
 Seconds to wait for one answer of Nova, Neutron, Glance or clickos-api.
 """),
     cfg.IntOpt('outage_timeout', default=30, min=0, max=3600, help="""
-Seconds in which an operation continues by itself though Nova, Neutron, Glance,
-Keystone, clickos-api or the database is away. Requests that may be repeated
-are repeated as long, and so is a step with a server that Nova gave up. A
-request that no host can fulfill fails that much later. 0: nothing is
-repeated.
+Seconds for which an operation repeats its steps while Nova, Neutron, Glance,
+Keystone, clickos-api or the database is unavailable, and a step with a server
+that Nova gave up. A request that no host can fulfill fails that much later.
+0: nothing is repeated.
 """),
     cfg.IntOpt('watch_interval', default=10, min=0, max=3600, help="""
-Seconds between two looks at the servers of all ClickOS VNFs, one Nova request
-for each VIM. A change is stored in the VNF's metadata as ``clickos_state``.
+Seconds between two polls of the servers of all ClickOS VNFs, with one request
+to Nova for each VIM. A change is stored in the VNF's metadata as ``clickos_state``.
 0 switches the watcher off.
 """),
     cfg.FloatOpt('heal_interval', default=0.5, min=0.1, max=60, help="""
-Seconds between two questions to Nova, which servers changed, for VNFs whose
+Seconds between two polls of Nova for changed servers of VNFs whose
 descriptors have a policy ``clickos.policies.AutoHeal``. The watcher asks only
 VIMs that have such VNFs. ``watch_interval`` = 0 switches it off, too.
 """),
     cfg.IntOpt('heal_unreachable_after', default=60, min=0, max=86400,
                help="""
-Seconds after which an ``AutoHeal`` replaces an ``UNREACHABLE`` guest. It
-forwards, but hears of no change. cosmosd brings most of them back within
-seconds. 0 leaves them alone.
+Seconds after which an ``AutoHeal`` heals an ``UNREACHABLE`` guest, which
+forwards but receives no change. cosmosd reconnects most of them within
+seconds. 0 never heals them.
 """),
     cfg.StrOpt('check_program', default='click-check', help="""
 Name or path of the program click-check. It finds the element groups that a

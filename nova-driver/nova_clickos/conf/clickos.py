@@ -28,8 +28,8 @@ Related options: ``[clickos] create_timeout`` comes on top when a guest is
 created.
 """),
     cfg.IntOpt('cosmosd_patience', default=20, min=0, max=600, help="""
-Seconds that operations on guests wait for a cosmosd that is not there, as in
-a restart. All calls of one outage wait for this time together.
+Seconds that operations on guests wait for an unavailable cosmosd, as during
+its restart. All calls of one outage wait for this time together.
 """),
     cfg.IntOpt('create_timeout', default=10, min=1, max=600, help="""
 Seconds a new guest may take until it runs its configuration and has applied
