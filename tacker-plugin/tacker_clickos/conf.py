@@ -24,8 +24,9 @@ that Nova gave up. A request that no host can fulfill fails that much later.
 0: nothing is repeated.
 """),
     cfg.IntOpt('watch_interval', default=10, min=0, max=3600, help="""
-Seconds between two polls of the servers of all ClickOS VNFs, with one request
-to Nova for each VIM. A change is stored in the VNF's metadata as ``clickos_state``.
+Seconds between two polls of the servers of all ClickOS VNFs, with one
+request to Nova for each VIM. A change is stored in the VNF's metadata as
+``clickos_state``.
 0 switches the watcher off.
 """),
     cfg.FloatOpt('heal_interval', default=0.5, min=0.1, max=60, help="""
