@@ -74,6 +74,14 @@ class PythonTest(unittest.TestCase):
             (re.fullmatch(r'py3(\d+)', each) for each in tried) if found})
         self.assertIn('py311-2026.1', tried)
 
+    def test_tox_runs_the_unit_tests_of_each_part(self):
+        commands = _file('tox.ini')['testenv']['commands']
+        run = set(re.findall(r'--test-path (\S+/tests/unit) ', commands))
+        found = {file.parent.relative_to(paths.REPO)
+                 for above in ('[a-z]*', '[a-z]*/[a-z]*') for file
+                 in paths.REPO.glob(f'{above}/tests/unit/__init__.py')}
+        self.assertEqual(set(map(str, found)), run)
+
 
 if __name__ == '__main__':
     unittest.main()
