@@ -80,7 +80,7 @@ class Wiring:
     def _report(self, up, down):
         if up or down:
             self._neutron.report_ports(sorted(up), sorted(down))
-            LOG.info('Ports that forward now: %(up)s; no more: %(down)s',
+            LOG.info('Ports up: %(up)s; down: %(down)s',
                      {'up': sorted(up), 'down': sorted(down)})
 
     def _pause(self, waiting):

@@ -110,7 +110,7 @@ class Images:
 
     def _send(self, context, image_id, sha256):
         size = self._api.get(context, image_id)['size']
-        LOG.info('Image %s goes to the host, %d bytes', image_id, size)
+        LOG.info('Uploading image %s to the host (%d bytes)', image_id, size)
         self._client.image_add(sha256, size,
                                self._api.download(context, image_id))
 

@@ -55,7 +55,7 @@ def _too_many():
 
 def _no_constant(name):
     """Refuse NaN and Infinity, which Python reads and JSON has not."""
-    raise ValueError('%s is no number of JSON' % name)
+    raise ValueError('%s is not a JSON number' % name)
 
 
 def _check_filter(wanted):

@@ -108,7 +108,7 @@ class _Lines(forms.CharField):
         if not self._whole:
             return line
         if not line.isascii() or not line.isdigit() or len(line) > 10:
-            raise forms.ValidationError(_('%(line)s is no number'),
+            raise forms.ValidationError(_('%(line)s is not a number'),
                                         params={'line': line[:64]})
         return int(line)
 

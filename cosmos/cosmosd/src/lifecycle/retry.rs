@@ -42,7 +42,7 @@ fn retry_one(site: &Site, guest: &Arc<Guest>) {
     };
     let uuid = &guest.domain.uuid;
     match undone {
-        Ok(()) => info!("guest {uuid}: no part remains now"),
+        Ok(()) => info!("guest {uuid}: cleanup complete"),
         Err(e) => debug!("guest {uuid}: {e}"),
     }
 }

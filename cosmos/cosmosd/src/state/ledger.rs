@@ -166,7 +166,7 @@ impl LedgerState {
         } = change_id;
         check_number(*number)?;
         if incarnation.as_ref().is_some_and(|i| *i != self.incarnation) {
-            return Err(stale(*number, "the guest started again since"));
+            return Err(stale(*number, "the guest has restarted since"));
         }
         if self.applied.contains(number) {
             return Err(stale(*number, "it is applied already"));

@@ -223,7 +223,7 @@ class DriverDomainTest(_DriverDomain):
     #: Channel 1 is the toolstack's. valed does not read the paths that the
     #: guest writes.
     _WRONG = (({'ring-ref': 'x', 'event-channel': 2},
-               'ring-ref: is no number'),
+               'ring-ref: is not a number'),
               ({'ring-ref': 9999, 'event-channel': 2}, 'ring-ref: '),
               ({'ring-ref': 8, 'event-channel': 1, 'ring-version': 7},
                'ring-version: 7 is above'),

@@ -167,8 +167,8 @@ class BodyTest(FilterTestCase):
                 (b'{"a":' + b'1' * full + b'}', 'not JSON'),
                 (b'{"a":1e999}', 'a: the number is too large'),
                 (b'{"a":[-1e999]}', 'a.0: the number is too large'),
-                (b'{"a":NaN}', 'NaN is no number of JSON'),
-                (b'{"a":-Infinity}', '-Infinity is no number of JSON'),
+                (b'{"a":NaN}', 'NaN is not a JSON number'),
+                (b'{"a":-Infinity}', '-Infinity is not a JSON number'),
                 (b'[' * 5000, 'not JSON'),
                 (b'[' * full, 'than 65536 val')):
             self.assertLess(cost.least_thread_s(

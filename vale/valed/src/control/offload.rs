@@ -80,7 +80,7 @@ impl Control {
         let found = self.forwarder.enable_offload_table(&id, owner, enabled);
         let PortId { switch, port } = &id;
         if !found.ok_or_else(stopped)? {
-            let text = format!("{switch}:{port}: there are no such rules; set them first");
+            let text = format!("{switch}:{port}: no offload rules of this owner; set them first");
             return Err(ApiError::new("no-such-offload", text));
         }
         info!(

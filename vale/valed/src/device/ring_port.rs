@@ -91,10 +91,10 @@ impl RingPort {
     pub fn resume(slots: u32, [memfd, kick, woken]: [OwnedFd; 3]) -> io::Result<Self> {
         let ring = SwitchPort::remap(memfd, slots).map_err(io::Error::other)?;
         if fs::read_link(own_path(&kick))? != Path::new(EVENTFD) {
-            return Err(io::Error::other("kick: is no eventfd"));
+            return Err(io::Error::other("kick: not an eventfd"));
         }
         if FileType::from_raw_mode(fstat(&woken)?.st_mode) != FileType::Fifo {
-            return Err(io::Error::other("wake: is no pipe"));
+            return Err(io::Error::other("wake: not a pipe"));
         }
         // Opened again, so that its flags belong to valed.
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;

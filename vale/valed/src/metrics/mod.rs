@@ -29,7 +29,7 @@ impl TryFrom<SocketAddr> for Loopback {
     fn try_from(address: SocketAddr) -> Result<Self, String> {
         match address.ip().is_loopback() {
             true => Ok(Self(address)),
-            false => Err(format!("metrics: {address} is no loopback address")),
+            false => Err(format!("metrics: {address} is not a loopback address")),
         }
     }
 }

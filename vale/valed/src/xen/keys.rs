@@ -49,7 +49,7 @@ pub fn read<E>(
         if let Some(text) = read(key)? {
             match text.parse() {
                 Ok(found) => *number = found,
-                Err(_) => return Ok(Err(format!("{key}: is no number"))),
+                Err(_) => return Ok(Err(format!("{key}: is not a number"))),
             }
         }
     }
@@ -91,7 +91,7 @@ fn read_queue<E>(
             _ => format!("queue-{n}/{key}"),
         };
         let found = read(&key)?.and_then(|text| text.parse().ok());
-        Ok(found.ok_or_else(|| format!("{key}: is no number")))
+        Ok(found.ok_or_else(|| format!("{key}: is not a number")))
     };
     let (directory, evtchn_port) = (number("ring-ref")?, number("event-channel")?);
     Ok(directory.and_then(|directory| {
@@ -192,18 +192,18 @@ mod tests {
             let mut keys = TWO.to_vec();
             for text in ["", "-1", "4294967296", "seven"] {
                 keys[n].1 = text;
-                assert_eq!(found(&keys), Err(format!("{key}: is no number")));
+                assert_eq!(found(&keys), Err(format!("{key}: is not a number")));
             }
             keys.remove(n);
-            assert_eq!(found(&keys), Err(format!("{key}: is no number")));
+            assert_eq!(found(&keys), Err(format!("{key}: is not a number")));
         }
         for missing in 0..2 {
             let (key, _) = FLAT[missing];
             let why = found(&[FLAT[1 - missing]]).unwrap_err();
-            assert_eq!(why, format!("{key}: is no number"));
+            assert_eq!(why, format!("{key}: is not a number"));
         }
         let odd = [&FLAT[..], &[("ring-version", "one")]].concat();
-        assert_eq!(found(&odd), Err("ring-version: is no number".into()));
+        assert_eq!(found(&odd), Err("ring-version: is not a number".into()));
     }
 
     #[test]

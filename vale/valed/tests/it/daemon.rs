@@ -113,7 +113,10 @@ fn metrics_are_served_on_loopback_only() {
     let mut wrong = Command::new(env!("CARGO_BIN_EXE_valed"));
     let output = wrong.arg("--config").arg(&config).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("0.0.0.0:1 is no loopback address"), "{text}");
+    assert!(
+        text.contains("0.0.0.0:1 is not a loopback address"),
+        "{text}"
+    );
 }
 
 #[test]

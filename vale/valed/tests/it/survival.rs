@@ -124,8 +124,8 @@ fn descriptors_that_are_no_rings_are_refused() {
     let text = |reason: &str| format!("port one: rings: {reason} (bad-request)");
     for (fds, reason) in [
         (with(|fds| fds.memfd = null()), "region: error number 22"),
-        (with(|fds| fds.kick = null()), "kick: is no eventfd"),
-        (with(|fds| fds.wake = null()), "wake: is no pipe"),
+        (with(|fds| fds.kick = null()), "kick: not an eventfd"),
+        (with(|fds| fds.wake = null()), "wake: not a pipe"),
     ] {
         assert_eq!(refusal(&mut client, &fds), text(reason));
     }

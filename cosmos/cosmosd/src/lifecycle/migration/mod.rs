@@ -32,7 +32,9 @@ fn end_departure(site: &Site, guest: &Guest, connection: u64) {
         return guest.migrate_source.end();
     }
     match source::resume(site, guest, connection, source::RESUME) {
-        Ok(()) => info!("guest {uuid}: its mover went away; its routers go on"),
-        Err(e) => warn!("guest {uuid}: its mover went away: {e}; start its routers"),
+        Ok(()) => info!("guest {uuid}: migration client disconnected, routers resumed"),
+        Err(e) => warn!(
+            "guest {uuid}: migration client disconnected, and its routers did not resume: {e}; start them"
+        ),
     }
 }

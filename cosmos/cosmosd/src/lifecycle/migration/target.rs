@@ -44,7 +44,7 @@ pub fn arrive(site: &Site, arrived: &MoveTarget, connection: u64) -> Result<()> 
         .try_for_each(|rid| control::check_rid(*rid))?;
     changes::take_history(site, &guest, &arrived.changes)?;
     keep_arrived(site, &guest, connection, routers)?;
-    info!("guest {} has arrived", arrived.uuid);
+    info!("guest {}: migration finished", arrived.uuid);
     source::resume(site, &guest, connection, arrived.timeout_ms.duration())
 }
 
@@ -63,7 +63,7 @@ fn keep_arrived(site: &Site, guest: &Guest, connection: u64, routers: &[u8]) -> 
 pub fn abort_incoming(site: &Site, guest: &Guest) {
     let uuid = &guest.domain.uuid;
     let of = OfGuest { uuid: uuid.clone() };
-    info!("guest {uuid}: its mover went away; cosmosd destroys it");
+    info!("guest {uuid}: migration client disconnected, destroying the copy");
     destroy::destroy(site, &of).unwrap_or_else(|e| warn!("guest {uuid}: {e}"));
 }
 
