@@ -379,7 +379,7 @@ class ClickOSDriver(driver.ComputeDriver):
         """
         with exception.rolled_back():
             if not self._guests.resume(instance):
-                LOG.warning('The suspended guest is gone and starts anew',
+                LOG.warning('The suspended guest is gone; starting it again',
                             instance=instance)
                 self._start(context, instance, network_info)
 

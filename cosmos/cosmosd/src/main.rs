@@ -106,7 +106,7 @@ fn run(options: &Options) -> Result<(), String> {
     let stopper = server.stopper();
     spawn("signals", move || {
         termination.wait();
-        info!("terminated; the guests go on");
+        info!("terminated; guests continue");
         stopper.stop();
     });
     info!("listening on {}", config.socket.display());

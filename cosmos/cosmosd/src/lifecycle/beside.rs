@@ -54,9 +54,9 @@ fn follow(site: &Site, guest: &Arc<Guest>) -> Result<()> {
     if differs(guest.state(), now) {
         let (state, word) = match now {
             true => (State::Paused, "paused"),
-            false => (State::Running, "let go on"),
+            false => (State::Running, "unpaused"),
         };
-        info!("guest {}: somebody {word} it", guest.domain.uuid);
+        info!("guest {}: {word} by others", guest.domain.uuid);
         turn_to(site, guest, state);
     }
     Ok(())

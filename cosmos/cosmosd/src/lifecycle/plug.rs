@@ -35,7 +35,7 @@ pub fn plug_vif(site: &Site, args: &PlugVif) -> Result<()> {
         return Err(take_back(site, &guest, &args.vif, cause));
     }
     announce_vifs(site, &guest);
-    info!("guest {}: port {} came", args.uuid, args.vif.place());
+    info!("guest {}: port {} plugged", args.uuid, args.vif.place());
     Ok(())
 }
 
@@ -90,7 +90,7 @@ pub fn unplug_vif(site: &Site, place: &Place) -> Result<()> {
         .unwrap_or_else(|e| warn!("guest {}: {e}", place.uuid));
     keep_vifs(site, &guest)?;
     announce_vifs(site, &guest);
-    info!("guest {}: port {} went", place.uuid, vif.place());
+    info!("guest {}: port {} unplugged", place.uuid, vif.place());
     Ok(())
 }
 

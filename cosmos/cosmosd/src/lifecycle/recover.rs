@@ -69,7 +69,7 @@ fn recover_one(site: &Site, guest: &Arc<Guest>, record: &Record) -> Result<()> {
             fill::recover_pooled(site, guest, is_paused)
         }
         Phase::Saving => {
-            warn!("guest {}: half saved: it goes on", record.uuid);
+            warn!("guest {}: save was cut short, guest continues", record.uuid);
             save::cancel_save(site, guest)?;
             site.disk.records.save(&guest.record(Phase::Complete))?;
             recover_complete(site, guest, record)
