@@ -129,7 +129,7 @@ class LiveMigrationTest(unittest.TestCase):
         expected = incoming.Arrivals(target)
         server = types.SimpleNamespace(
             uuid=UUID, name='nat',
-            flavor=types.SimpleNamespace(memory_mb=16))
+            flavor=types.SimpleNamespace(memory_mb=16, vcpus=1))
         CONF.set_override('migration_address', '127.0.0.1', group='clickos')
         self.addCleanup(CONF.clear_override, 'migration_address',
                         group='clickos')
