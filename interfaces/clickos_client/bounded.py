@@ -23,7 +23,7 @@ import tempfile
 import time
 
 #: How far it yields to the services: it has a third of their weight. With 10, a
-#: review of 3 s took over 60 s beside four busy processes.
+#: review of 3 s took over 60 s next to four busy processes.
 _NICE = 5
 #: Bytes of each file that the process writes.
 _FILE_BYTES = 64 * 1024 * 1024
