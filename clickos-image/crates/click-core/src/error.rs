@@ -4,6 +4,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 
+use click_lang::tidy;
+
+use crate::config::value::Shown;
+
 /// Why a handler call failed; nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandlerError {
@@ -45,13 +49,25 @@ impl HandlerError {
     pub fn rejected(message: impl ToString) -> Self {
         Self::Rejected {
             name: String::new(),
-            message: message.to_string(),
+            message: tidied(message.to_string()),
         }
+    }
+
+    /// There is no element of this handler's full name.
+    pub(crate) fn no_element(name: &str) -> Self {
+        let name = tidied(name.into());
+        Self::NoSuchElement { name }
+    }
+
+    /// The element has no handler of this full name.
+    pub(crate) fn no_handler(name: &str) -> Self {
+        let name = tidied(name.into());
+        Self::NoSuchHandler { name }
     }
 
     /// The refusal of a read with a parameter by a handler that takes none.
     pub fn takes_no_parameter(param: &str) -> Self {
-        let shown = param.escape_debug();
+        let shown = param.shown();
         Self::rejected(format!("the handler takes no parameter, got \"{shown}\""))
     }
 
@@ -92,10 +108,15 @@ impl HandlerError {
     #[must_use]
     pub fn named(mut self, full: &str) -> Self {
         if let Self::Rejected { name, .. } = &mut self {
-            *name = full.to_string();
+            *name = tidied(full.into());
         }
         self
     }
+}
+
+fn tidied(mut text: String) -> String {
+    tidy(&mut text);
+    text
 }
 
 impl fmt::Display for HandlerError {

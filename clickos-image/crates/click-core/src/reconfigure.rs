@@ -9,7 +9,7 @@ use click_lang::text;
 use crate::engine::class::{Arg, ArgKind, Class};
 
 /// Sets the argument with the name of `handler` to `value` in `config`; `pattern3` is the third
-/// after the first PATTERN. Returns `None` if there is no such argument, or if `value` cannot stand
+/// after the first PATTERN. Returns `None` if there is no such argument, if it is a secret, or if `value` cannot stand
 /// in a configuration string.
 pub fn with_argument(class: &Class, config: &str, handler: &str, value: &str) -> Option<String> {
     if text::split_args(value).len() > 1 {
@@ -21,7 +21,7 @@ pub fn with_argument(class: &Class, config: &str, handler: &str, value: &str) ->
         return Some(given.join(", "));
     }
     let named = |a: &&Arg| a.kind != ArgKind::Rest && a.name.eq_ignore_ascii_case(handler);
-    let arg = class.args.iter().find(named)?;
+    let arg = class.args.iter().find(named).filter(|arg| !arg.is_secret)?;
     match place(class, arg, &given) {
         Some(index) if keyword(class, &given[index]).is_none() => given[index] = value.into(),
         Some(index) => given[index] = format!("{} {value}", arg.name),
@@ -71,10 +71,10 @@ fn place(class: &Class, arg: &Arg, given: &[String]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::class::{keyword, mandatory, optional, rest};
+    use crate::engine::class::{keyword, mandatory, optional, rest, secret};
 
     const CLASS: Class = Class {
-        args: &[mandatory("A"), optional("B"), keyword("C")],
+        args: &[mandatory("A"), optional("B"), keyword("C"), secret("KEY")],
         ..Class::DEFAULT
     };
 
@@ -93,6 +93,7 @@ mod tests {
         assert_eq!(set("A 1, 2", "b").as_deref(), Some("A 1, 9"));
         assert_eq!(set("C 3, 1", "c").as_deref(), Some("C 9, 1"));
         assert_eq!(set("1", "d"), None);
+        assert_eq!(set("1", "key"), None, "a secret");
         assert_eq!(with_argument(&CLASS, "1", "a", "x, y"), None);
         let set = |handler| with_argument(&LIST, "1, 2", handler, "9");
         assert_eq!(set("pattern1").as_deref(), Some("1, 9"));

@@ -42,7 +42,7 @@ pub fn address(a: &mut Args<'_>, types: &str) -> Option<ServerAddress> {
         "UNIX" => Some(ServerAddress::Unix(at)),
         "SOCKET" if types.contains("SOCKET") => a.parse("PORT", &at).map(ServerAddress::Descriptor),
         _ => {
-            let got = kind.escape_debug();
+            let got = kind.shown();
             a.error("TYPE", format!("expected {types}, got \"{got}\""));
             None
         }
@@ -52,7 +52,7 @@ pub fn address(a: &mut Args<'_>, types: &str) -> Option<ServerAddress> {
 fn tcp(a: &mut Args<'_>, port: String, local: bool) -> Option<ServerAddress> {
     let digits = port.strip_suffix('+').unwrap_or(&port);
     if digits.parse::<u16>().is_err() {
-        let got = port.escape_debug();
+        let got = port.shown();
         a.error("PORT", format!("expected a port or PORT+, got \"{got}\""));
         return None;
     }

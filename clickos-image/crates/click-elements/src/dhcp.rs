@@ -47,7 +47,7 @@ impl FromArg for AgentText {
             }
             0..=MAX_TEXT => Err(format!(
                 "expected plain characters, got \"{}\"",
-                text.escape_debug()
+                text.shown()
             )),
             length => Err(format!("{length} characters, the most is {MAX_TEXT}")),
         }

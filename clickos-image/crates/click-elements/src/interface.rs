@@ -56,7 +56,7 @@ impl Interface {
 pub fn check_method(a: &mut Args<'_>) -> Option<()> {
     let method = a.or("METHOD", "LINUX".to_string())?;
     if !["LINUX", "PCAP"].contains(&method.to_ascii_uppercase().as_str()) {
-        let got = method.escape_debug();
+        let got = method.shown();
         a.error("METHOD", format!("expected LINUX or PCAP, got \"{got}\""));
     }
     Some(())

@@ -90,7 +90,7 @@ impl FromArg for IpField {
     fn from_arg(arg: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let mut text = Cursor(arg.trim());
         let field = text.field().filter(|_| text.0.is_empty());
-        let field = field.ok_or_else(|| format!("{EXPECTED}, got \"{}\"", arg.escape_debug()))?;
+        let field = field.ok_or_else(|| format!("{EXPECTED}, got \"{}\"", arg.shown()))?;
         let last = field.offset + field.len - 1;
         if field.offset / 32 != last / 32 {
             return Err(format!("\"{arg}\" is not within a word of 4 bytes"));

@@ -66,6 +66,7 @@ mod standard;
 mod steps;
 mod syslog;
 mod transport_line;
+mod unless_key;
 mod vlan;
 mod vrrp;
 mod vxlan;

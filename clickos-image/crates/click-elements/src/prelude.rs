@@ -7,11 +7,11 @@ pub use alloc::vec;
 pub use alloc::vec::Vec;
 pub use core::net::Ipv4Addr;
 
-pub use click_core::class::{Family, keyword, mandatory, optional, rest};
+pub use click_core::class::{Family, keyword, mandatory, optional, rest, secret};
 pub use click_core::handler::{
     Handler, Text, command, edit, read, read_command, read_write, write,
 };
-pub use click_core::value::{Bytes, DeviceId, EtherAddr, FromArg, Prefix, Span, expected};
+pub use click_core::value::{Bytes, DeviceId, EtherAddr, FromArg, Prefix, Shown, Span, expected};
 pub use click_core::{
     Args, Batch, Built, Change, Class, Context, DROPPED, Element, HandlerError, Packet, Signal,
     View,

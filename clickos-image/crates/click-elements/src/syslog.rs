@@ -101,7 +101,7 @@ pub fn log_of(ctx: &mut Context<'_>, name: &str) -> Result<Shared, String> {
         let syslog = element.as_any().downcast_ref::<Syslog>();
         syslog.map(|syslog| syslog.log.clone())
     });
-    let missing = || format!("LOG: \"{}\" is not a Syslog", name.escape_debug());
+    let missing = || format!("LOG: \"{}\" is not a Syslog", name.shown());
     found.flatten().ok_or_else(missing)
 }
 

@@ -175,12 +175,12 @@ impl Errors {
     }
 
     fn push(&mut self, mut entry: Entry) {
-        clip(&mut entry.message);
+        tidy(&mut entry.message);
         if let Some(subject) = &mut entry.subject {
-            clip(&mut subject.element);
+            tidy(&mut subject.element);
         }
         if let Some((_, note)) = &mut entry.note {
-            clip(note);
+            tidy(note);
         }
         if self.is_full() {
             self.beyond += 1;
@@ -303,8 +303,28 @@ impl Errors {
     }
 }
 
+/// Makes a message fit for people and logs, whatever texts it repeats: cuts it off at 2048 bytes, and escapes
+/// characters that a terminal obeys or does not show.
+pub fn tidy(message: &mut String) {
+    cut(message);
+    if message.contains(is_hidden) {
+        let mut shown = String::with_capacity(message.len());
+        for c in message.chars() {
+            if shown.len() > MESSAGE_MAX {
+                break;
+            }
+            match is_hidden(c) {
+                true => shown.extend(c.escape_unicode()),
+                false => shown.push(c),
+            }
+        }
+        cut(&mut shown);
+        *message = shown;
+    }
+}
+
 /// Cuts a message at its limit, at the end of a character.
-fn clip(message: &mut String) {
+fn cut(message: &mut String) {
     if message.len() > MESSAGE_MAX {
         let end = (0..=MESSAGE_MAX)
             .rev()
@@ -312,6 +332,18 @@ fn clip(message: &mut String) {
         message.truncate(end.unwrap_or(0));
         message.push_str(" ...");
         message.shrink_to_fit();
+    }
+}
+
+/// True for characters that a terminal obeys or does not show. Messages of several lines have line ends, and tables tabs.
+pub(crate) fn is_hidden(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' => true,
+        c => c.is_control(),
     }
 }
 
@@ -377,3 +409,24 @@ impl Default for Limits {
 
 /// How deep compound elements and groups nest at most.
 pub(crate) const MAX_DEPTH: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_short_and_tell_a_terminal_nothing() {
+        let tidied = |text: &str| {
+            let mut text = String::from(text);
+            tidy(&mut text);
+            text
+        };
+        assert_eq!(tidied("a: \"\u{e9}\"\n\tb"), "a: \"\u{e9}\"\n\tb");
+        assert_eq!(tidied("\x1b[2J\u{202e}x\r"), "\\u{1b}[2J\\u{202e}x\\u{d}");
+        let long = tidied(&"\u{e9}".repeat(3000));
+        assert_eq!(
+            (long.len(), long.ends_with(" ...")),
+            (MESSAGE_MAX + 4, true)
+        );
+    }
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Text to tokens, on demand: whether parentheses hold a configuration string or
 //! a group is known to the parser only.
-use crate::error::Errors;
+use crate::error::{Errors, is_hidden};
 use crate::source::{Directive, SourcePos};
 use crate::text;
 
@@ -40,7 +40,8 @@ pub struct Lexer<'a> {
     pub errors: Errors,
 }
 
-/// Bytes of a file's name in a line directive; each error repeats it. A longer one does not count.
+/// Bytes of a file's name in a line directive; each error repeats it. A longer one does not count, nor one with
+/// characters that a terminal obeys.
 const FILE_NAME_MAX: usize = 1024;
 
 const PUNCTUATION: [(&str, Kind); 5] = [
@@ -118,7 +119,9 @@ impl<'a> Lexer<'a> {
         // flags may follow the name
         let (word, _) = text::shift_word(name);
         let named = word.starts_with('"') && word.len() <= FILE_NAME_MAX;
-        let file = named.then(|| text::unquote(&word).into());
+        let name = text::unquote(&word);
+        let is_plain = !name.contains(|c: char| c.is_control() || is_hidden(c));
+        let file = (named && is_plain).then(|| name.into());
         let directive = Directive { at, line, file };
         self.errors.directive(directive, self.max_directives);
     }

@@ -28,7 +28,7 @@ mod suggest;
 pub mod text;
 mod unparse;
 
-pub use error::{ConfigError, Errors, Limits, Memory, Phase, Subject};
+pub use error::{ConfigError, Errors, Limits, Memory, Phase, Subject, tidy};
 pub use expand::{Room, Scope, TooMuch};
 pub use flat::{Flat, FlatConnection, FlatElement, Requirement};
 pub use flatten::flatten;

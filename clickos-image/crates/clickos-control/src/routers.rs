@@ -38,10 +38,10 @@ impl Slot {
         match name {
             FILES if !param.is_empty() => Err(HandlerError::takes_no_parameter(param).named(FILES)),
             FILES => Ok(self.files.list().into_bytes()),
-            FILE => self.files.piece(param).map_err(|message| {
-                let name = FILE.to_string();
-                HandlerError::Rejected { name, message }
-            }),
+            FILE => {
+                let piece = self.files.piece(param);
+                piece.map_err(|message| HandlerError::rejected(message).named(FILE))
+            }
             _ => self.router.read_handler(name, param, now_ns),
         }
     }

@@ -21,6 +21,8 @@ pub struct Arg {
     pub name: &'static str,
     /// How it is given.
     pub kind: ArgKind,
+    /// True for a key or a password: no error repeats it, nor does `config` once a handler has set it.
+    pub is_secret: bool,
 }
 
 /// An argument that must be given, by position or keyword.
@@ -28,6 +30,7 @@ pub const fn mandatory(name: &'static str) -> Arg {
     Arg {
         name,
         kind: ArgKind::Mandatory,
+        is_secret: false,
     }
 }
 
@@ -36,6 +39,7 @@ pub const fn optional(name: &'static str) -> Arg {
     Arg {
         name,
         kind: ArgKind::Optional,
+        is_secret: false,
     }
 }
 
@@ -44,6 +48,15 @@ pub const fn keyword(name: &'static str) -> Arg {
     Arg {
         name,
         kind: ArgKind::Keyword,
+        is_secret: false,
+    }
+}
+
+/// A key or a password, given by keyword.
+pub const fn secret(name: &'static str) -> Arg {
+    Arg {
+        is_secret: true,
+        ..keyword(name)
     }
 }
 
@@ -52,5 +65,6 @@ pub const fn rest(name: &'static str) -> Arg {
     Arg {
         name,
         kind: ArgKind::Rest,
+        is_secret: false,
     }
 }

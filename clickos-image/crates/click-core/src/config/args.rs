@@ -4,12 +4,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use click_lang::{did_you_mean, text};
+use click_lang::{did_you_mean, text, tidy};
 
 use crate::config::arg::{Arg, ArgKind};
 use crate::config::environment::Environment;
 use crate::config::names::{Definition, Names};
-use crate::config::value::FromArg;
+use crate::config::value::{FromArg, Shown};
 
 /// The environment in which an element reads its arguments.
 #[derive(Clone, Copy)]
@@ -30,9 +30,14 @@ pub struct Args<'a> {
     arg_context: ArgContext<'a>,
     ports: (usize, usize),
     errors: Vec<String>,
+    /// Errors that are only counted.
+    beyond: usize,
     defined: Vec<(String, Definition)>,
     notices: Vec<String>,
 }
+
+/// Errors about one element that are kept.
+const ERRORS: usize = 100;
 
 /// Results of reading an element's arguments, besides the element.
 pub(crate) struct ParsedArgs {
@@ -56,6 +61,7 @@ impl<'a> Args<'a> {
             arg_context,
             ports,
             errors: Vec::new(),
+            beyond: 0,
             defined: Vec::new(),
             notices: Vec::new(),
         };
@@ -98,23 +104,35 @@ impl<'a> Args<'a> {
             _ if has_rest => self.rest.push(arg),
             _ if keyword_like => {
                 let hint = did_you_mean(&word, self.spec.iter().map(|a| a.name));
-                self.errors.push(format!("unknown argument {word}{hint}"));
+                self.note(format!("unknown argument {word}{hint}"));
             }
             _ if arg.is_empty() => {}
-            _ => self.errors.push(format!("too many arguments: \"{arg}\"")),
+            // it may be the end of a secret with a comma
+            _ if self.spec.iter().any(|a| a.is_secret) => {
+                self.note("too many arguments".to_string());
+            }
+            _ => self.note(format!("too many arguments: \"{}\"", arg.shown())),
         }
+    }
+
+    /// Keeps an error; beyond a number that a person can use it is only counted.
+    fn note(&mut self, mut message: String) {
+        if self.errors.len() == ERRORS {
+            self.beyond += 1;
+            return;
+        }
+        tidy(&mut message);
+        self.errors.push(message);
     }
 
     fn text(&mut self, name: &str) -> Option<String> {
         let Some(index) = self.spec.iter().position(|a| a.name == name) else {
-            self.errors
-                .push(format!("{name}: the class does not declare this argument"));
+            self.note(format!("{name}: the class does not declare this argument"));
             return None;
         };
         let value = self.values[index].clone().filter(|v| !v.is_empty());
         if value.is_none() && self.spec[index].kind == ArgKind::Mandatory {
-            self.errors
-                .push(format!("{name}: required argument missing"));
+            self.note(format!("{name}: required argument missing"));
         }
         value
     }
@@ -151,15 +169,32 @@ impl<'a> Args<'a> {
         match T::from_arg(text, self.arg_context) {
             Ok(value) => Some(value),
             Err(message) => {
-                self.errors.push(format!("{name}: {message}"));
+                let message = match self.misspelt_secret(name, text) {
+                    Some(misspelt) => misspelt,
+                    None => format!("{name}: {message}"),
+                };
+                self.note(message);
                 None
             }
         }
     }
 
+    /// What is wrong with a positional argument that begins with a keyword like that of a secret. Other messages would
+    /// repeat the value.
+    fn misspelt_secret(&self, name: &str, text: &str) -> Option<String> {
+        let is_rest = |a: &Arg| a.kind == ArgKind::Rest && a.name == name;
+        let (word, value) = text::shift_word(text);
+        if value.is_empty() || !looks_like_keyword(&word) || !self.spec.iter().any(is_rest) {
+            return None;
+        }
+        let secrets = self.spec.iter().filter(|a| a.is_secret);
+        let hint = did_you_mean(&word, secrets.map(|a| a.name));
+        (!hint.is_empty()).then(|| format!("unknown argument {word}{hint}"))
+    }
+
     /// Notes that an argument is wrong.
     pub fn error(&mut self, name: &str, message: impl ToString) {
-        self.errors.push(format!("{name}: {}", message.to_string()));
+        self.note(format!("{name}: {}", message.to_string()));
     }
 
     /// Notes something about the element that is no error.
@@ -206,7 +241,11 @@ impl<'a> Args<'a> {
     }
 
     /// The errors, the notices and the defined names.
-    pub(crate) fn finish(self) -> ParsedArgs {
+    pub(crate) fn finish(mut self) -> ParsedArgs {
+        if self.beyond > 0 {
+            let message = format!("{} more errors are not shown", self.beyond);
+            self.errors.push(message);
+        }
         ParsedArgs {
             errors: self.errors,
             notices: self.notices,

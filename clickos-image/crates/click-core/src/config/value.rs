@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 use core::net::Ipv4Addr;
 
 use click_lang::text;
@@ -18,9 +19,37 @@ pub trait FromArg: Sized {
     fn from_arg(text: &str, arg_context: ArgContext<'_>) -> Result<Self, String>;
 }
 
+/// Bytes of a value that a message repeats.
+const SHOWN: usize = 128;
+
+/// A value in a message: its beginning, on one line, in characters that are seen.
+pub struct Beginning<'a>(&'a str);
+
+impl fmt::Display for Beginning<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fits = |end: &usize| self.0.is_char_boundary(*end);
+        let end = (0..=SHOWN.min(self.0.len())).rev().find(fits);
+        let (beginning, rest) = self.0.split_at(end.unwrap_or(0));
+        write!(f, "{}", beginning.escape_debug())?;
+        f.write_str(if rest.is_empty() { "" } else { "..." })
+    }
+}
+
+/// Values that messages repeat.
+pub trait Shown {
+    /// The value as a message shows it.
+    fn shown(&self) -> Beginning<'_>;
+}
+
+impl Shown for str {
+    fn shown(&self) -> Beginning<'_> {
+        Beginning(self)
+    }
+}
+
 /// The message that `found` is not `what` is expected.
 pub fn expected(what: &str, found: &str) -> String {
-    format!("expected {what}, got \"{}\"", found.escape_debug())
+    format!("expected {what}, got \"{}\"", found.shown())
 }
 
 /// Parses an unsigned number: decimal, `0x` hexadecimal, `0` octal.

@@ -2,7 +2,7 @@
 //! Element classes: name, ports, processing, arguments, handlers, and how to build one.
 use alloc::boxed::Box;
 
-pub use crate::config::arg::{Arg, ArgKind, keyword, mandatory, optional, rest};
+pub use crate::config::arg::{Arg, ArgKind, keyword, mandatory, optional, rest, secret};
 use crate::config::args::Args;
 use crate::engine::element::Element;
 use crate::engine::handler::Table;

@@ -79,7 +79,7 @@ fn plan(a: &mut Args<'_>, client: Option<bool>) -> Option<Plan> {
         "TCP" | "UDP" => ip_addresses(a)?,
         "UNIX" | "UNIX_DGRAM" => files(a)?,
         _ => {
-            let got = kind.escape_debug();
+            let got = kind.shown();
             let message = format!("expected TCP, UDP, UNIX or UNIX_DGRAM, got \"{got}\"");
             a.error("TYPE", message);
             return None;

@@ -211,7 +211,7 @@ impl FromArg for Link {
         named.or(number).map(Self).ok_or_else(|| {
             format!(
                 "expected what packets begin with, such as ETHER or IP, got \"{}\"",
-                text.escape_debug()
+                text.shown()
             )
         })
     }

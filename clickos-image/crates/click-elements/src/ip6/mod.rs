@@ -29,7 +29,7 @@ pub struct Address(pub Ipv6Addr);
 
 impl FromArg for Address {
     fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
-        let expected = |_| format!("expected an IPv6 address, got \"{}\"", text.escape_debug());
+        let expected = |_| format!("expected an IPv6 address, got \"{}\"", text.shown());
         text.parse().map(Self).map_err(expected)
     }
 }
@@ -97,7 +97,7 @@ impl FromArg for Prefix6 {
     fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let (address, length) = text.split_once('/').unwrap_or((text, "128"));
         let length = length.parse().ok().filter(|l| *l <= 128);
-        let expected = || format!("expected an IPv6 prefix, got \"{}\"", text.escape_debug());
+        let expected = || format!("expected an IPv6 prefix, got \"{}\"", text.shown());
         let length = length.ok_or_else(expected)?;
         let Address(address) = Address::from_arg(address, at)?;
         let network = u128::from(address) & mask(length);

@@ -83,7 +83,7 @@ pub fn fields(list: &str) -> Result<Vec<Field>, String> {
     let words = click_core::text::split_words(list);
     let parse = |word: &String| {
         let name = click_core::text::unquote(word).replace(' ', "_");
-        Field::named(&name).ok_or_else(|| format!("unknown field \"{}\"", name.escape_debug()))
+        Field::named(&name).ok_or_else(|| format!("unknown field \"{}\"", name.shown()))
     };
     words.iter().map(parse).collect()
 }

@@ -48,6 +48,17 @@ impl FromArg for User {
     }
 }
 
+/// A user whose text is in no error, since it may be the end of a password.
+pub struct Unshown(pub User);
+
+impl FromArg for Unshown {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
+        let words = split_words(&unquote(text)).len();
+        let wrong = |_| format!("expected NAME ADDRESS [DOWN UP], got {words} words");
+        User::from_arg(text, at).map(Self).map_err(wrong)
+    }
+}
+
 impl core::fmt::Display for User {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let [down, up] = self.rates.map(Bandwidth);
@@ -62,7 +73,7 @@ pub fn checked_name(name: &str) -> Result<String, String> {
         1..=TEXT if name.bytes().all(plain) => Ok(name.into()),
         _ => Err(format!(
             "NAME: expected 1 to {TEXT} letters, digits or marks such as @ . _ -, got \"{}\"",
-            name.escape_debug()
+            name.shown()
         )),
     }
 }
@@ -180,7 +191,10 @@ impl FromArg for Passwords {
             if password.is_empty() || password.len() > TEXT {
                 return Err(format!("PASSWORD: expected 1 to {TEXT} bytes"));
             }
-            let name = checked_name(name)?;
+            // who swaps the two has the password here
+            let wrong =
+                |_| format!("NAME: expected 1 to {TEXT} letters, digits or marks such as @ . _ -");
+            let name = checked_name(name).map_err(wrong)?;
             if passwords.contains_key(&name) {
                 return Err(format!("two passwords of {name}"));
             }

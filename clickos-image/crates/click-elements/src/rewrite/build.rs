@@ -191,7 +191,7 @@ fn capacity(a: &mut Args<'_>) -> Option<(usize, Capacity)> {
 fn miscounted(wanted: usize, specs: &[String]) -> String {
     let (got, last) = (specs.len(), wanted.saturating_sub(1));
     let what = match specs.get(wanted) {
-        Some(first) => format!("\"{}\" is for none", first.escape_debug()),
+        Some(first) => format!("\"{}\" is for none", first.shown()),
         None if got == last => format!("none is for input {last}"),
         None => format!("none is for inputs {got} to {last}"),
     };

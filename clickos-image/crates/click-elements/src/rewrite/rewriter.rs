@@ -442,7 +442,7 @@ impl Rewriter {
         match spec.map_err(HandlerError::rejected)? {
             Spec::Named(name, _) => Err(HandlerError::rejected(format!(
                 "\"{}\" is a mapper, which cannot be set while the router runs",
-                name.escape_debug()
+                name.shown()
             ))),
             spec => on_write(self, move |me, _| me.set_spec(input, spec)),
         }

@@ -34,16 +34,13 @@ impl Spec {
         let Some((kind, rest)) = words.split_first() else {
             return Err("expected a specification, got nothing".into());
         };
-        let unknown = || format!("unknown specification \"{}\"", text.escape_debug());
+        let unknown = || format!("unknown specification \"{}\"", text.shown());
         match kind.as_str() {
             "pass" | "passthrough" | "nochange" => pass(rest, ports),
             "keep" => outputs(rest, ports).map(Self::Keep),
             "bound" => bound(rest, ports),
             "drop" | "discard" if rest.is_empty() => Ok(Self::Drop),
-            "drop" | "discard" => Err(format!(
-                "expected \"{kind}\", got \"{}\"",
-                text.escape_debug()
-            )),
+            "drop" | "discard" => Err(format!("expected \"{kind}\", got \"{}\"", text.shown())),
             "pattern" | "xpattern" => pattern(rest, ports, at),
             name if rest.is_empty() => Ok(Self::Named(name.to_string(), None)),
             name if rest.len() == 2 => {
@@ -93,7 +90,7 @@ fn bound(rest: &[String], ports: usize) -> Result<Spec, String> {
         [word] if word == "address-and-port-dependent" => Ok(Spec::Drop),
         _ => Err(format!(
             "expected endpoint-independent, address-dependent or address-and-port-dependent, got \"{}\"",
-            filter.join(" ").escape_debug()
+            filter.join(" ").shown()
         )),
     }
 }

@@ -112,7 +112,7 @@ impl Partial {
             [_, more, ..] => {
                 return Err(format!(
                     "expected nothing behind OUTPUT, got \"{}\"",
-                    more.escape_debug()
+                    more.shown()
                 ));
             }
         };

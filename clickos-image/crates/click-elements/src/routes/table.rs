@@ -42,7 +42,7 @@ impl Command {
             "remove" => Ok(Self::Remove(partial()?)),
             _ => Err(format!(
                 "expected add, set or remove, got \"{}\"",
-                verb.escape_debug()
+                verb.shown()
             )),
         }
     }

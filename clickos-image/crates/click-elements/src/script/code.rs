@@ -193,7 +193,7 @@ fn goto(text: &str) -> Instruction {
 fn unknown(word: &str) -> String {
     let known = NAMES.iter().find(|n| n.eq_ignore_ascii_case(word));
     let hint = known.map_or(String::new(), |n| format!(", did you mean {n}?"));
-    format!("unknown instruction \"{}\"{hint}", word.escape_debug())
+    format!("unknown instruction \"{}\"{hint}", word.shown())
 }
 
 fn some(word: &str, rest: String) -> Result<String, String> {

@@ -47,7 +47,7 @@ pub fn sprintf(words: &[String]) -> Result<String, String> {
 
 /// The message about more or less values than conversions.
 fn miscounted(words: &[String]) -> String {
-    let (format, given) = (words[0].escape_debug(), words.len() - 1);
+    let (format, given) = (words[0].shown(), words.len() - 1);
     format!("sprintf: expected a value for each conversion of \"{format}\", got {given}")
 }
 
@@ -81,7 +81,7 @@ fn converted(spec: &Spec, conversion: char, value: &str) -> Result<String, Strin
         Some(Number::Whole(n)) => Ok(n),
         _ => Err(format!(
             "sprintf: %{conversion}: expected an integer, got \"{}\"",
-            value.escape_debug()
+            value.shown()
         )),
     };
     let digits = |text: String| {

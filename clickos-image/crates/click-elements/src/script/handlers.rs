@@ -49,7 +49,7 @@ const OWN: [Handler<Script>; 15] = [
     read("get", |me, view| {
         let value = me.variable(view.param().trim());
         value.map(String::from).ok_or_else(|| {
-            let name = view.param().escape_debug();
+            let name = view.param().shown();
             HandlerError::rejected(format!("get: there is no variable \"{name}\""))
         })
     }),
@@ -124,7 +124,7 @@ impl Script {
 
     fn goto(&self, _view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
         let Some(at) = self.label(value) else {
-            let label = value.escape_debug();
+            let label = value.shown();
             return Err(HandlerError::rejected(format!(
                 "there is no label \"{label}\""
             )));

@@ -88,7 +88,7 @@ fn typed(a: &mut Args<'_>, usual: Kind) -> Option<(Kind, Vec<String>)> {
     let (first, signals) = words.0.split_first()?;
     let Some(kind) = kind_of(first) else {
         let known = "ACTIVE, PASSIVE, PACKET, PROXY, DRIVER or SIGNAL";
-        let got = first.escape_debug();
+        let got = first.shown();
         a.error("TYPE", format!("expected {known}, got \"{got}\""));
         return None;
     };
@@ -149,7 +149,7 @@ fn instructions(a: &mut Args<'_>) -> Option<Vec<Instruction>> {
         if !label.contains('$') && !LABELS.contains(&label.as_str()) && !code.iter().any(known) {
             a.error(
                 "INSTRUCTION",
-                format!("goto: there is no label \"{}\"", label.escape_debug()),
+                format!("goto: there is no label \"{}\"", label.shown()),
             );
             right = false;
         }

@@ -171,7 +171,7 @@ impl Script {
         if !is_name(name) {
             return Err(format!(
                 "set: expected the name of a variable, got \"{}\"",
-                name.escape_debug()
+                name.shown()
             ));
         }
         let stored = self.store(ctx, name, value.to_string());
@@ -221,7 +221,7 @@ impl Script {
             (None, "error") => Next::Leave(Outcome::Failed(String::new())),
             _ => Next::Leave(Outcome::Failed(format!(
                 "goto: there is no label \"{}\"",
-                label.escape_debug()
+                label.shown()
             ))),
         }
     }

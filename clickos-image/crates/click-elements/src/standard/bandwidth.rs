@@ -35,7 +35,7 @@ impl FromArg for Bandwidth {
         let Some(number) = decimal::parse(digits).filter(|_| plain) else {
             return Err(format!(
                 "expected a bandwidth such as 384kbps, got \"{}\"",
-                text.escape_debug()
+                text.shown()
             ));
         };
         // a decimal fraction may come out a hair too small

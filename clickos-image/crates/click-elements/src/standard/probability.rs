@@ -37,7 +37,7 @@ impl FromArg for Probability {
             Some(p) if p <= 1.0 => Ok(Self(p)),
             _ => Err(format!(
                 "expected a number between 0 and 1, got \"{}\"",
-                text.escape_debug()
+                text.shown()
             )),
         }
     }

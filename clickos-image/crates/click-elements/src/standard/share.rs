@@ -18,7 +18,7 @@ pub fn parse(value: &str) -> Result<(u64, Option<u64>), HandlerError> {
         (Some(share), Some(Some(used)), None) => Ok((share, Some(used))),
         _ => Err(HandlerError::rejected(format!(
             "expected SHARE or SHARE USED, whole numbers below 2^64, got \"{}\"",
-            value.get(..64).unwrap_or(value).escape_debug()
+            value.shown()
         ))),
     }
 }

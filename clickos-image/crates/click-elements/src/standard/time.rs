@@ -75,7 +75,7 @@ impl FromArg for Time {
         let ns = Span::from_arg(digits, at).ok().map(|span| span.ns);
         match ns.and_then(|ns| i64::try_from(ns).ok()) {
             Some(ns) => Ok(Self(if negative { -ns } else { ns })),
-            None => Err(format!("expected a time, got \"{}\"", text.escape_debug())),
+            None => Err(format!("expected a time, got \"{}\"", text.shown())),
         }
     }
 }

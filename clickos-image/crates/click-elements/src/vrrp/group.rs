@@ -39,7 +39,7 @@ impl FromArg for Side {
     fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(&unquote(text));
         let [vrid, ip, mac, peer, peer_mac, addresses @ ..] = words.as_slice() else {
-            return Err(format!("expected {FORM}, got \"{}\"", text.escape_debug()));
+            return Err(format!("expected {FORM}, got \"{}\"", text.shown()));
         };
         let station = |ip: &str, mac: &str| -> Result<Station, String> {
             let (ip, mac) = (ip_of(ip, at)?, EtherAddr::from_arg(mac, at)?.0);

@@ -13,6 +13,7 @@ use super::crypto::{KEY, Key};
 use super::network::Network;
 use super::tunnel::PEERS;
 use crate::prelude::*;
+use crate::unless_key::unless_key;
 
 /// Networks of one peer.
 const NETWORKS: usize = 64;
@@ -84,12 +85,7 @@ impl Terms {
             return Ok(());
         }
         let network = Network::parse(word);
-        let wrong = || {
-            format!(
-                "NETWORK: expected a network, got \"{}\"",
-                word.escape_debug()
-            )
-        };
+        let wrong = || format!("NETWORK: expected a network, got {}", unless_key(word));
         if self.networks.len() == NETWORKS {
             return Err(format!("NETWORK: more than {NETWORKS}, the limit"));
         }
@@ -155,10 +151,8 @@ fn parse_endpoint(word: &str) -> Result<Option<Endpoint>, String> {
     let parsed: Option<SocketAddrV4> = word.parse().ok();
     let found = parsed.map(|e| (*e.ip(), e.port())).filter(|e| e.1 > 0);
     let wrong = || {
-        format!(
-            "ENDPOINT: expected ADDRESS:PORT or -, got \"{}\"",
-            word.escape_debug()
-        )
+        let got = unless_key(word);
+        format!("ENDPOINT: expected ADDRESS:PORT or -, got {got}")
     };
     found.map(Some).ok_or_else(wrong)
 }

@@ -57,7 +57,7 @@ use click_wire::ipv4;
 use crate::carried;
 use crate::datagram;
 use crate::ip6;
-use crate::pppoe::book::{Book, Name, Passwords, User, Users, checked_name};
+use crate::pppoe::book::{Book, Name, Passwords, Unshown, User, Users, checked_name};
 use crate::pppoe::discovery::Discovery;
 use crate::pppoe::layers::{MIN_MRU, Method};
 use crate::pppoe::server::{Counts, Given, Server, line, next_record_ns};
@@ -84,12 +84,12 @@ pub static ELEMENT: Class = Class {
         keyword("AUTH"),
         keyword("SESSIONS"),
         keyword("ECHO"),
-        keyword("PASSWORDS"),
+        secret("PASSWORDS"),
         keyword("NETWORKS6"),
         keyword("SRC"),
         keyword("NETWORK"),
         keyword("RADIUS"),
-        keyword("SECRET"),
+        secret("SECRET"),
         keyword("SIGNED"),
         keyword("INTERIM"),
     ],
@@ -182,7 +182,7 @@ impl FromArg for Auth {
             _ => {
                 return Err(format!(
                     "expected CHAP, PAP or ANY, got \"{}\"",
-                    text.escape_debug()
+                    text.shown()
                 ));
             }
         };
@@ -247,7 +247,13 @@ fn build(a: &mut Args<'_>) -> Built {
         );
     }
     let lines = a.rest().to_vec();
-    let users: Vec<_> = lines.iter().map(|t| a.parse("USER", t)).collect();
+    // of passwords without quotes, those behind a comma land here
+    let is_secret = !matches!((&passwords, &secret), (Some(None), Some(None)));
+    let user = |text: &String| match is_secret {
+        true => a.parse::<Unshown>("USER", text).map(|user| user.0),
+        false => a.parse("USER", text),
+    };
+    let users: Vec<_> = lines.iter().map(user).collect();
     let users: Option<Vec<User>> = users.into_iter().collect();
     let users = Users::checked(users?).map_err(|e| a.error("USER", e)).ok();
     let (name, auth, passwords) = (name?.0, auth?, passwords?);

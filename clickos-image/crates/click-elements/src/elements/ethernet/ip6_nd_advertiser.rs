@@ -44,10 +44,7 @@ impl FromArg for Entries {
     fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let Some((mac, prefixes)) = words.split_last().filter(|(_, p)| !p.is_empty()) else {
-            return Err(format!(
-                "expected PREFIX ETH, got \"{}\"",
-                text.escape_debug()
-            ));
+            return Err(format!("expected PREFIX ETH, got \"{}\"", text.shown()));
         };
         let mac = EtherAddr::from_arg(mac, at)?.0;
         let entry = |word: &String| {

@@ -228,7 +228,7 @@ impl TimestampDiff {
         let (percent, param) = shift_word(view.param());
         let wanted = decimal::parse(&percent).filter(|p| (0.0..=100.0).contains(p));
         let Some(wanted) = wanted else {
-            let got = percent.escape_debug();
+            let got = percent.shown();
             let message = format!("expected a percentage from 0 to 100, got \"{got}\"");
             return Err(HandlerError::rejected(message));
         };

@@ -41,7 +41,7 @@ pub static ELEMENT: Class = Class {
         keyword("PRIORITY"),
         keyword("INTERVAL"),
         keyword("PREEMPT"),
-        keyword("KEY"),
+        secret("KEY"),
     ],
     handlers: &Vrrp::HANDLERS,
     build: router::build,

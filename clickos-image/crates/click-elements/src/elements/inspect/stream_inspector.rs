@@ -146,11 +146,7 @@ impl<T: Words> FromArg for Word<T> {
         let found = T::WORDS.iter().find(|(word, _)| *word == text);
         found.map(|(_, value)| Self(*value)).ok_or_else(|| {
             let words: Vec<&str> = T::WORDS.iter().map(|(word, _)| *word).collect();
-            format!(
-                "expected {}, got \"{}\"",
-                words.join(" or "),
-                text.escape_debug()
-            )
+            format!("expected {}, got \"{}\"", words.join(" or "), text.shown())
         })
     }
 }

@@ -106,7 +106,7 @@ impl FromArg for Kind {
             "BYTES" => Ok(Self::Bytes),
             _ => Err(format!(
                 "expected PACKETS or BYTES, got \"{}\"",
-                text.escape_debug()
+                text.shown()
             )),
         }
     }
@@ -147,7 +147,7 @@ impl FromArg for Hold {
     fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let [address, level, seconds] = words.as_slice() else {
-            let got = text.escape_debug();
+            let got = text.shown();
             return Err(format!("expected ADDRESS LEVEL SECONDS, got \"{got}\""));
         };
         let hold = Self {

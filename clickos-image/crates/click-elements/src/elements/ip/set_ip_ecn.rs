@@ -50,7 +50,7 @@ impl FromArg for Ecn {
             _ => {
                 return Err(format!(
                     "expected no, ect1, ect2 or ce, got \"{}\"",
-                    text.escape_debug()
+                    text.shown()
                 ));
             }
         };

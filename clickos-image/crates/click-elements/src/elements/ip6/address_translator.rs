@@ -88,7 +88,7 @@ impl List<'_, '_, '_> {
         let text = self.text(form)?;
         let words = split_words(&text).try_into().ok();
         if words.is_none() {
-            self.error(format!("expected {form}, got \"{}\"", text.escape_debug()));
+            self.error(format!("expected {form}, got \"{}\"", text.shown()));
         }
         words
     }

@@ -48,7 +48,7 @@ struct Range {
 
 impl FromArg for Range {
     fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
-        let got = text.escape_debug();
+        let got = text.shown();
         let expected = || {
             format!(
                 "expected OFFSET/LENGTH, each at most {}, got \"{got}\"",

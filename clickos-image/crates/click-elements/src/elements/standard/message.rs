@@ -24,7 +24,7 @@ pub static ELEMENT: Class = Class {
             "WARNING" => a.notice(format!("warning: {message}")),
             "ERROR" => a.error("TEXT", message),
             _ => {
-                let kind = kind.escape_debug();
+                let kind = kind.shown();
                 let expected = format!("expected MESSAGE, WARNING or ERROR, got \"{kind}\"");
                 a.error("KIND", expected);
             }

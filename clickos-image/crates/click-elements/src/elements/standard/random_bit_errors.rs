@@ -75,12 +75,8 @@ impl FromArg for Kind {
     fn from_arg(arg: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let word = String::from_arg(arg, at)?;
         let kind = KINDS.iter().find(|(name, _)| *name == word);
-        kind.map(|(_, kind)| *kind).ok_or_else(|| {
-            format!(
-                "expected clear, set or flip, got \"{}\"",
-                arg.escape_debug()
-            )
-        })
+        kind.map(|(_, kind)| *kind)
+            .ok_or_else(|| format!("expected clear, set or flip, got \"{}\"", arg.shown()))
     }
 }
 

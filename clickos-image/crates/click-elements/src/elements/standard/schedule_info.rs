@@ -56,7 +56,7 @@ impl FromArg for Share {
             }
             _ => Err(format!(
                 "expected a number from 0.001 to 32, got \"{}\"",
-                text.escape_debug()
+                text.shown()
             )),
         }
     }

@@ -40,7 +40,7 @@ impl FromArg for Type {
             _ => {
                 return Err(format!(
                     "expected a packet type such as HOST, got \"{}\"",
-                    text.escape_debug()
+                    text.shown()
                 ));
             }
         }))

@@ -138,7 +138,7 @@ fn defaults(a: &mut Args<'_>) -> Option<Defaults> {
         checksum: checksum?,
     };
     if !flow.is_empty() && flow_id(&flow, &mut defaults).is_none() {
-        let got = flow.escape_debug();
+        let got = flow.shown();
         a.error(
             "FLOWID",
             format!("expected SRC SPORT DST DPORT [PROTO], got \"{got}\""),

@@ -219,10 +219,7 @@ impl Element for DHCP6Relay {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         match self.remote.is_empty() || ctx.handler_info(&self.remote).is_some() {
             true => Ok(()),
-            false => Err(format!(
-                "REMOTE: no handler \"{}\"",
-                self.remote.escape_debug()
-            )),
+            false => Err(format!("REMOTE: no handler \"{}\"", self.remote.shown())),
         }
     }
 

@@ -92,10 +92,7 @@ impl FromArg for Alignment {
                 modulus: *modulus,
                 offset: *offset,
             }),
-            _ => Err(format!(
-                "expected MODULUS OFFSET, got \"{}\"",
-                text.escape_debug()
-            )),
+            _ => Err(format!("expected MODULUS OFFSET, got \"{}\"", text.shown())),
         }
     }
 }

@@ -13,7 +13,7 @@
 //! their header marked. Up to 32 packets wait for the handshake of a peer.
 //! # Handlers
 //! * `private_key` (write): PRIVATE_KEY. `public_key` (read): the public key that belongs to it.
-//! * `peers` (read, write): all PEERs, with commas; those that stay keep their sessions. Preshared keys are not read back.
+//! * `peers` (read, write): all PEERs, with commas; those that stay keep their sessions. No handler reads preshared keys back, nor what `private_key` set.
 //! * `status` (read): each peer's public key, endpoint, seconds since the last handshake or `-`, bytes received and sent, and
 //!   packets that no handshake freed.
 //! * `waiting` (read): packets that wait.
@@ -37,7 +37,7 @@ pub static ELEMENT: Class = Class {
         mandatory("SRC"),
         mandatory("PORT"),
         rest("PEER"),
-        keyword("PRIVATE_KEY"),
+        secret("PRIVATE_KEY"),
         keyword("KEEPALIVE"),
     ],
     handlers: &[

@@ -35,7 +35,7 @@ impl FromArg for Path {
             1..=MAX if is_path => Ok(Self(text.into())),
             1..=MAX => Err(format!(
                 "expected a path that begins with /, got \"{}\"",
-                text.escape_debug()
+                text.shown()
             )),
             length => Err(format!("{length} bytes, the most is {MAX}")),
         }
@@ -55,7 +55,7 @@ impl FromArg for Expected {
             (Some(first), Some(last)) if first <= last => Ok(Self(first, last)),
             _ => Err(format!(
                 "expected a status such as 200 or 200-299, got \"{}\"",
-                text.escape_debug()
+                text.shown()
             )),
         }
     }
