@@ -20,7 +20,7 @@ use crate::engine::class::Class;
 use crate::engine::element::Element;
 use crate::engine::graph::{Graph, count_ports};
 use crate::engine::{Config, Edge, ElementSlot, Engine, Plan};
-use crate::judge;
+use crate::judge::{self, Spread};
 use crate::registry::Registry;
 use click_packet::PacketPool;
 use click_packet::memory::has_room;
@@ -50,9 +50,12 @@ pub fn assemble(
     }
     // after an error of the language connections may be missing
     let whole_graph = errors.is_empty();
-    let is_spread = whole_graph && is_spread(&flat, registry, &limits, &mut errors);
+    let spread = match whole_graph {
+        true => spread(&flat, registry, &limits, &mut errors),
+        false => Spread::default(),
+    };
     #[cfg(feature = "threads")]
-    let copies = match is_spread && environment.limits.threads > 1 {
+    let copies = match !spread.is_empty() && environment.limits.threads > 1 {
         true => {
             let (threads, packets) = (
                 environment.limits.threads,
@@ -62,8 +65,6 @@ pub fn assemble(
         }
         false => crate::copies::Copies::default(),
     };
-    #[cfg(not(feature = "threads"))]
-    let _ = is_spread;
     let written = flat.elements.len();
     add_implicit(&mut flat, &environment);
     check_requirements(&flat, &mut errors);
@@ -109,6 +110,7 @@ pub fn assemble(
         graph,
         classes,
         written,
+        spread,
         class_names: registry.iter().map(|(name, _)| name).collect(),
         #[cfg(feature = "threads")]
         copies,
@@ -169,28 +171,32 @@ fn check_requirements(flat: &Flat, errors: &mut Errors) {
     }
 }
 
-/// Judges what is to have copies on all threads (`FlowThreadSched`); true if there is something, and nothing is wrong.
-fn is_spread(
+/// What is to have copies on all threads (`FlowThreadSched`); nothing if anything is wrong with it.
+fn spread(
     flat: &Flat,
     registry: &Registry,
     limits: &click_lang::Limits,
     errors: &mut Errors,
-) -> bool {
+) -> Spread {
     if !flat.elements.iter().any(|e| *e.class == *ASKING) {
-        return false;
+        return Spread::default();
     }
     // what is wrong with the graph itself is found again, with all elements
     let mut own = Errors::resume(&flat.directives);
     let classes = find_classes(flat, registry, &mut own);
     let counts = count_ports(flat, &classes, &mut own);
     let graph = Graph::check(flat, &classes, &counts, true, limits, &mut own);
-    let is_right = own.is_empty();
-    if is_right {
-        judge::judge(flat, &classes, &graph, limits, errors);
-    } else if own.is_exhausted() {
-        *errors = own;
+    if !own.is_empty() {
+        if own.is_exhausted() {
+            *errors = own;
+        }
+        return Spread::default();
     }
-    is_right && errors.is_empty()
+    let spread = judge::judge(flat, &classes, &graph, limits, errors);
+    match errors.is_empty() {
+        true => spread,
+        false => Spread::default(),
+    }
 }
 
 fn find_classes(

@@ -54,15 +54,6 @@ impl Copies {
         })
     }
 
-    /// The element that `element` stands for, if that is thread 0's copy alone.
-    pub fn on_first(&self, element: &str) -> Option<String> {
-        let of = |name: &String| {
-            let rest = inside(element, &format!("{name}@0"))?;
-            Some(format!("{name}{rest}"))
-        };
-        self.names.iter().find_map(of)
-    }
-
     /// True for copies, and for what leads to them: nothing that the configuration declares.
     pub fn made(&self, element: &str) -> bool {
         let is_copy = |name: &String| {

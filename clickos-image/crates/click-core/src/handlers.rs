@@ -312,9 +312,7 @@ impl Engine {
     }
 
     fn find<'n>(&self, full: &'n str) -> Result<HandlerTarget<'n>, HandlerError> {
-        let no_handler = || HandlerError::NoSuchHandler {
-            name: full.to_string(),
-        };
+        let no_handler = || HandlerError::no_handler(full);
         let Some((element, handler)) = full.rsplit_once('.').filter(|(e, _)| !e.is_empty()) else {
             let name = full.strip_prefix('.').unwrap_or(full);
             if let Some((_, global)) = globals::ALL.iter().find(|(h, _)| h.name == name) {
@@ -326,10 +324,11 @@ impl Engine {
                 .map(|h| HandlerTarget::Host(*h))
                 .ok_or_else(no_handler);
         };
-        let Some(index) = self.slots.iter().position(|s| s.name == element) else {
-            return Err(HandlerError::NoSuchElement {
-                name: full.to_string(),
-            });
+        let named = |name: &str| self.slots.iter().position(|s| s.name == name);
+        // with one thread there are no copies but this one
+        let first = || named(&self.plan.spread.on_first(element)?);
+        let Some(index) = named(element).or_else(first) else {
+            return Err(HandlerError::no_element(full));
         };
         let own = self.own(index, handler);
         own.map(HandlerTarget::Element).ok_or_else(no_handler)
@@ -455,10 +454,7 @@ impl Engine {
 
     fn prepare(&mut self, name: &str, value: &[u8]) -> Result<Prepared, HandlerError> {
         let limit = self.environment.limits.handler_bytes;
-        let reject = |message: String| HandlerError::Rejected {
-            name: name.to_string(),
-            message,
-        };
+        let reject = |message: String| HandlerError::rejected(message).named(name);
         if value.len() > limit {
             return Err(reject(format!(
                 "the value has {} bytes, the limit is {limit}",

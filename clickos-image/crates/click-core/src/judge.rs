@@ -64,7 +64,7 @@ const CALLERS: [&str; 16] = [
 /// Elements of a configuration that may have copies.
 const MOST: usize = 64;
 /// Bytes that the name of an element takes in a `Directory`.
-const NAME_BYTES: usize = 64;
+pub(crate) const NAME_BYTES: usize = 64;
 /// The step that an error about memory or work names.
 const JUDGING: &str = "judging what is to run on all threads";
 
@@ -107,62 +107,122 @@ impl<'a> Directory<'a> {
     }
 }
 
+/// The full names of elements and compound elements that are to have copies, however many threads there are.
+#[derive(Debug, Default)]
+pub(crate) struct Spread(Vec<String>);
+
+impl Spread {
+    /// True if nothing is to have copies.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The name of what is to have copies, and of the copy, if an element is inside of one: `f` and `f@1` for `f@1/a`.
+    fn of<'a>(&'a self, element: &'a str) -> Option<(&'a str, &'a str)> {
+        self.0.iter().find_map(|name| {
+            let copy = match inside(element, name) {
+                Some(_) => Some(name.len()),
+                None => copy_of(element, name),
+            };
+            Some((&**name, &element[..copy?]))
+        })
+    }
+
+    /// The element that `f@0/a` stands for: thread 0's copy, which has the name that the configuration gives it.
+    pub(crate) fn on_first(&self, element: &str) -> Option<String> {
+        self.0.iter().find_map(|name| {
+            let rest = element.strip_prefix(name.as_str())?.strip_prefix("@0")?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{name}{rest}"))
+        })
+    }
+
+    /// The fault of the first name in the arguments of an element that leads to another thread: out of an element with
+    /// copies, or into one.
+    pub(crate) fn misled<'n>(
+        &self,
+        (name, class, config): (&str, &str, &str),
+        directory: &Directory<'_>,
+        name_of: impl Fn(usize) -> &'n str,
+    ) -> Option<String> {
+        let own = self.of(name);
+        let mut named = directory.named_by(name, class, config);
+        named.find_map(|(other, around)| {
+            let other = name_of(other);
+            match own {
+                None => self
+                    .of(other)
+                    .map(|_| format!("names {other}, which runs on several threads")),
+                Some((of, copy)) => inside(&name[..around], copy)
+                    .is_none()
+                    .then(|| format!("names {other}, which the copies of \"{of}\" would share")),
+            }
+        })
+    }
+}
+
 /// The configuration, whose graph has no errors.
 struct Judge<'a> {
     flat: &'a Flat,
     classes: &'a [Option<&'static Class>],
     graph: &'a Graph,
-    /// The full names of what is to have copies.
-    names: Vec<String>,
+    /// What is to have copies.
+    spread: Spread,
 }
 
-/// Adds what is wrong with the elements that are to have copies to `errors`.
+/// What is to have copies. Adds what is wrong with it to `errors`.
 pub(crate) fn judge(
     flat: &Flat,
     classes: &[Option<&'static Class>],
     graph: &Graph,
     limits: &Limits,
     errors: &mut Errors,
-) {
-    let elements = &flat.elements;
-    let count = |e: &FlatElement| match *e.class == *ASKING {
-        true => text::count_args(&e.config),
-        false => 0,
-    };
+) -> Spread {
     let mut judge = Judge {
         flat,
         classes,
         graph,
-        names: Vec::new(),
+        spread: Spread::default(),
     };
-    if elements.iter().map(count).sum::<usize>() > MOST {
-        let asking = elements.iter().position(|e| *e.class == *ASKING);
-        let message = format!("ELEMENT: more than {MOST} elements with copies");
-        return judge.add(asking.unwrap_or(0), message, errors);
-    }
-    let largest = elements.iter().map(|e| text::bytes_to_build(&e.config));
-    let bytes = largest.max().unwrap_or(0) + elements.len() * NAME_BYTES;
-    if !errors.has_memory(bytes, limits, SourcePos::default(), JUDGING) {
-        return;
-    }
-    for (asking, names) in asked(flat) {
-        let work = names.len() * (elements.len() + flat.connections.len());
-        if !errors.spend(work, limits, elements[asking].place, JUDGING) {
-            return;
-        }
-        for name in names {
-            match judge.admit(&name) {
-                Ok(()) => judge.names.push(name),
-                Err(message) => judge.add(asking, format!("ELEMENT: {message}"), errors),
-            }
-        }
-    }
+    judge.admit_all(limits, errors);
     if errors.is_empty() {
         judge.check_names(limits, errors);
     }
+    judge.spread
 }
 
 impl Judge<'_> {
+    /// Checks all that is to have copies, but for names in arguments.
+    fn admit_all(&mut self, limits: &Limits, errors: &mut Errors) {
+        let flat = self.flat;
+        let elements = &flat.elements;
+        let count = |e: &FlatElement| match *e.class == *ASKING {
+            true => text::count_args(&e.config),
+            false => 0,
+        };
+        if elements.iter().map(count).sum::<usize>() > MOST {
+            let asking = elements.iter().position(|e| *e.class == *ASKING);
+            let message = format!("ELEMENT: more than {MOST} elements with copies");
+            return self.add(asking.unwrap_or(0), message, errors);
+        }
+        let largest = elements.iter().map(|e| text::bytes_to_build(&e.config));
+        let bytes = largest.max().unwrap_or(0) + elements.len() * NAME_BYTES;
+        if !errors.has_memory(bytes, limits, SourcePos::default(), JUDGING) {
+            return;
+        }
+        for (asking, names) in asked(flat) {
+            let work = names.len() * (elements.len() + flat.connections.len());
+            if !errors.spend(work, limits, elements[asking].place, JUDGING) {
+                return;
+            }
+            for name in names {
+                match self.admit(&name) {
+                    Ok(()) => self.spread.0.push(name),
+                    Err(message) => self.add(asking, format!("ELEMENT: {message}"), errors),
+                }
+            }
+        }
+    }
+
     fn add(&self, element: usize, message: String, errors: &mut Errors) {
         let element = &self.flat.elements[element];
         let subject = Subject {
@@ -184,10 +244,10 @@ impl Judge<'_> {
         }
         let overlaps =
             |other: &&String| inside(name, other).is_some() || inside(other, name).is_some();
-        if self.names.iter().any(|other| overlaps(&other)) {
+        if self.spread.0.iter().any(|other| overlaps(&other)) {
             return Err(format!("\"{name}\" is named twice"));
         }
-        if let Some((_, e)) = elements().find(|(_, e)| is_copy(&e.name, name)) {
+        if let Some((_, e)) = elements().find(|(_, e)| copy_of(&e.name, name).is_some()) {
             return Err(format!("{} is the name of a copy", e.name));
         }
         elements()
@@ -237,14 +297,6 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// What is to have copies, if an element is inside of that.
-    fn of(&self, element: &str) -> Option<&str> {
-        let mut names = self.names.iter();
-        names
-            .find(|name| inside(element, name).is_some())
-            .map(|name| &**name)
-    }
-
     /// Names must not lead out of an element with copies, nor into it.
     fn check_names(&self, limits: &Limits, errors: &mut Errors) {
         let elements = &self.flat.elements;
@@ -268,34 +320,21 @@ impl Judge<'_> {
             let mut bound = lines
                 .iter()
                 .filter_map(|line| text::split_words(line).into_iter().next());
-            let inner = bound.find(|name| self.of(&full(&e.name, name)).is_some())?;
+            let inner = bound.find(|name| self.spread.of(&full(&e.name, name)).is_some())?;
             return Some(format!("binds {inner}, which runs on all threads"));
         }
-        let own = self.of(&e.name);
-        let mut named = directory.named_by(&e.name, self.class(element), &e.config);
-        named.find_map(|(other, around)| {
-            let other = &self.flat.elements[other].name;
-            match own {
-                None => self
-                    .of(other)
-                    .map(|_| format!("names {other}, which runs on several threads")),
-                Some(name) => inside(&e.name[..around], name)
-                    .is_none()
-                    .then(|| format!("names {other}, which the copies of \"{name}\" would share")),
-            }
-        })
+        let own = (&*e.name, self.class(element), &*e.config);
+        let name_of = |other: usize| &*self.flat.elements[other].name;
+        self.spread.misled(own, directory, name_of)
     }
 }
 
-/// True if `element` has the name of a copy of `name`, or of an element in one.
-fn is_copy(element: &str, name: &str) -> bool {
-    let number = element
-        .strip_prefix(name)
-        .and_then(|rest| rest.strip_prefix('@'));
-    number.is_some_and(|rest| {
-        let number = rest.split('/').next().unwrap_or_default();
-        !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
-    })
+/// The length of the name of a copy of `name`, if `element` has that name or is in the copy.
+fn copy_of(element: &str, name: &str) -> Option<usize> {
+    let rest = element.strip_prefix(name)?.strip_prefix('@')?;
+    let number = rest.split('/').next().unwrap_or_default();
+    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    is_number.then_some(name.len() + 1 + number.len())
 }
 
 /// True for the argument of a `Script` that belongs to thread 0.

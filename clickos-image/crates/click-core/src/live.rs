@@ -17,24 +17,15 @@ use crate::engine::Engine;
 use crate::engine::context::Context;
 use crate::engine::element::Element;
 use crate::error::HandlerError;
+use crate::judge::{Directory, NAME_BYTES};
 
-/// What an element tells the engine while it starts. It holds from when the element is in its place.
+/// What an element has told the engine once it has started. It holds from when the element is in its place.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Told {
-    readable: Option<bool>,
-    writable: Option<bool>,
-    timer_ns: Option<Option<u64>>,
-}
-
-impl Told {
-    /// What differs from `before`.
-    fn since(self, before: Self) -> Self {
-        Self {
-            readable: self.readable.filter(|_| self.readable != before.readable),
-            writable: self.writable.filter(|_| self.writable != before.writable),
-            timer_ns: self.timer_ns.filter(|_| self.timer_ns != before.timer_ns),
-        }
-    }
+    readable: bool,
+    writable: bool,
+    /// When its timer expires, if it has set it; otherwise that of the old element may do something for it.
+    timer_ns: Option<u64>,
 }
 
 impl Engine {
@@ -57,6 +48,7 @@ impl Engine {
             return Err(busy());
         }
         self.has_room_for(config)?;
+        self.check_names(index, config)?;
         let arg_context = ArgContext {
             environment: &self.environment,
             names: &self.names,
@@ -78,7 +70,11 @@ impl Engine {
             let message = format!("{given} arguments, the limit is {most}");
             return Err(HandlerError::rejected(message));
         }
-        let bytes = ELEMENT_BYTES + text::bytes_to_build(config);
+        let names = match self.plan.spread.is_empty() {
+            true => 0,
+            false => self.slots.len() * NAME_BYTES,
+        };
+        let bytes = ELEMENT_BYTES + text::bytes_to_build(config) + names;
         let reserve = limits.reserve_bytes;
         if reserve > 0 && !has_room(bytes.saturating_add(reserve)) {
             let message = format!("no memory: the element may take {bytes} bytes");
@@ -87,14 +83,20 @@ impl Engine {
         Ok(())
     }
 
-    /// What the element in its place has told.
-    fn told(&self, index: usize) -> Told {
-        let slot = &self.slots[index];
-        Told {
-            readable: Some(slot.readable),
-            writable: Some(slot.writable),
-            timer_ns: Some(self.timers.expiry(index)),
+    /// Names must not lead out of an element with copies, nor into it, as in a new router.
+    fn check_names(&self, index: usize, config: &str) -> Result<(), HandlerError> {
+        let spread = &self.plan.spread;
+        if spread.is_empty() {
+            return Ok(());
         }
+        let directory = Directory::new(self.slots.iter().map(|slot| slot.name.as_str()));
+        let element = (
+            self.slots[index].name.as_str(),
+            self.plan.classes[index].name,
+            config,
+        );
+        let misled = spread.misled(element, &directory, |other| self.slots[other].name.as_str());
+        misled.map_or(Ok(()), |message| Err(HandlerError::rejected(message)))
     }
 
     /// Starts an element that is not yet in its place; returns what it told, which does not hold yet.
@@ -106,13 +108,18 @@ impl Engine {
         index: usize,
         element: &mut dyn Element,
     ) -> Result<Told, String> {
-        let before = self.told(index);
+        let slot = &self.slots[index];
+        let (readable, writable) = (slot.readable, slot.writable);
+        let timer_ns = self.timers.expiry(index);
+        self.timers.set(index, None);
         let started = element.initialize(&mut Context::new(self, index));
-        let told = self.told(index).since(before);
         let slot = &mut self.slots[index];
-        slot.readable = before.readable.unwrap_or(slot.readable);
-        slot.writable = before.writable.unwrap_or(slot.writable);
-        self.timers.set(index, before.timer_ns.flatten());
+        let told = Told {
+            readable: core::mem::replace(&mut slot.readable, readable),
+            writable: core::mem::replace(&mut slot.writable, writable),
+            timer_ns: self.timers.expiry(index),
+        };
+        self.timers.set(index, timer_ns);
         started.map(|()| told)
     }
 
@@ -141,16 +148,11 @@ impl Engine {
 impl Context<'_> {
     /// Tells what the element told while it started.
     fn tell(&mut self, told: Told) {
-        if let Some(readable) = told.readable {
-            self.set_readable(readable);
-        }
-        if let Some(writable) = told.writable {
-            self.set_writable(writable);
-        }
-        match told.timer_ns {
-            Some(Some(at_ns)) => self.set_timer(at_ns),
-            Some(None) => self.clear_timer(),
-            None => {}
+        // also what was the case then: other writes may have changed it since
+        self.set_readable(told.readable);
+        self.set_writable(told.writable);
+        if let Some(at_ns) = told.timer_ns {
+            self.set_timer(at_ns);
         }
     }
 }

@@ -27,7 +27,7 @@ impl Engine {
         let first = || {
             let (element, name) = handler.rsplit_once('.')?;
             let has_it = self.slots.iter().any(|slot| slot.name == element);
-            let element = self.plan.copies.on_first(element).filter(|_| !has_it)?;
+            let element = self.plan.spread.on_first(element).filter(|_| !has_it)?;
             Some(format!("{element}.{name}"))
         };
         first().map_or(Cow::Borrowed(handler), Cow::Owned)
@@ -40,10 +40,7 @@ impl Engine {
         }
         let is_value = match (self.on_thread(0, name), self.answers_for_class(name)) {
             (Some(_), Some(is_value)) => is_value,
-            _ => {
-                let name = self.of_first(name);
-                return self.read_one(&name, param);
-            }
+            _ => return self.read_one(&self.of_first(name), param),
         };
         let copies = self.plan.copies.threads();
         let is_changes = name.ends_with(CHANGES);

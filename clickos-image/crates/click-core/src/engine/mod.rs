@@ -33,6 +33,7 @@ use crate::engine::context::Context;
 use crate::engine::element::Element;
 use crate::engine::graph::Graph;
 use crate::engine::reachability::Reachability;
+use crate::judge::Spread;
 use crate::random::Random;
 use crate::sched::{Tasks, Timers};
 use crate::traffic::Traffic;
@@ -139,6 +140,8 @@ pub struct Plan {
     pub flat: Flat,
     /// How many of its elements the configuration wrote; those of the environment follow.
     pub written: usize,
+    /// What is to have copies on all threads.
+    pub(crate) spread: Spread,
     pub graph: Graph,
     /// The class of each element.
     pub classes: Vec<&'static Class>,

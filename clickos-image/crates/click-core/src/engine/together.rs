@@ -28,6 +28,8 @@ type Make = Box<dyn FnOnce(&mut Engine)>;
 #[derive(Default)]
 pub struct Waiting {
     calls: Vec<(u64, Make)>,
+    /// The numbers of calls whose writes are being checked, and whether they were settled meanwhile.
+    begun: Vec<(u64, bool)>,
     /// Writes that wait until their elements, which run, have returned.
     late: Vec<Make>,
     /// The number of the next call of this thread.
@@ -39,6 +41,12 @@ impl Waiting {
     fn number(&mut self, own: usize) -> u64 {
         self.next += 1;
         self.next << u8::BITS | own as u64
+    }
+
+    /// The writes under a number were checked; true if they were settled before that.
+    fn ends(&mut self, number: u64) -> bool {
+        let place = self.begun.iter().position(|(begun, _)| *begun == number);
+        place.is_some_and(|place| self.begun.remove(place).1)
     }
 }
 
@@ -129,8 +137,18 @@ impl Engine {
     }
 
     /// Checks writes of this thread's elements, which then wait.
+    ///
+    /// # Errors
+    /// One is not possible; or the caller has given them up, as it could while this thread asked another one.
     pub(crate) fn let_wait(&mut self, number: u64, writes: &Writes) -> Result<(), HandlerError> {
-        let pending = self.prepare_all(&borrowed(writes))?;
+        self.waiting.begun.push((number, false));
+        let pending = self.prepare_all(&borrowed(writes));
+        let given_up = self.waiting.ends(number);
+        let pending = pending?;
+        if given_up {
+            let name = writes.first().map_or("", |(name, _)| name);
+            return Err(HandlerError::rejected("the caller has given the call up").named(name));
+        }
         let make: Make = Box::new(|engine| engine.make(pending));
         self.waiting.calls.push((number, make));
         Ok(())
@@ -153,6 +171,11 @@ impl Engine {
     pub(crate) fn settle(&mut self, number: u64, made: bool) {
         let mut calls = self.waiting.calls.iter();
         let Some(place) = calls.position(|(waiting, _)| *waiting == number) else {
+            // they must not wait for this any more
+            let mut begun = self.waiting.begun.iter_mut();
+            if let Some((_, settled)) = begun.find(|(begun, _)| *begun == number) {
+                *settled = true;
+            }
             return;
         };
         let (_, make) = self.waiting.calls.remove(place);
@@ -230,6 +253,45 @@ mod tests {
             serve(Call::Settle(7, true)).unwrap();
             Ok(Answer::Text(String::new()))
         }
+    }
+
+    /// Reads a handler of another thread while it starts.
+    struct Asks;
+
+    impl Element for Asks {
+        fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+            assert_eq!(ctx.read_handler("far.value", "").unwrap(), "");
+            Ok(())
+        }
+    }
+
+    static ASKS: Class = Class {
+        name: "Asks",
+        ports: "0/0",
+        live: true,
+        build: |_| Some(Box::new(Asks)),
+        ..Class::DEFAULT
+    };
+
+    /// Nothing would settle the writes any more, and the thread would wait for that.
+    #[test]
+    fn writes_that_are_settled_while_they_are_checked_do_not_wait() {
+        let entries = [&CLASS, &ASKS].map(|class| Entry {
+            class,
+            group: "",
+            source: "",
+        });
+        let registry = Registry::new(&entries, &[]);
+        let sources = Sources::new("test", "near :: Asks; far :: Calls;".to_string());
+        let assembled = Assembled::new(sources, &registry, Environment::new(), &[], 0);
+        let mut assembled = assembled.unwrap();
+        assembled.set_threads(Rc::new(Settling));
+        let mut router = assembled.start().unwrap();
+        let writes = vec![("near.config".to_string(), Vec::new())];
+        let waits = router.answer(Call::Prepare(7, writes), 0);
+        let error = waits.unwrap_err().to_string();
+        assert_eq!(error, "near.config: the caller has given the call up");
+        assert!(router.engine.waiting.calls.is_empty() && router.engine.waiting.begun.is_empty());
     }
 
     /// Stands for a queue: while it starts it tells that it is empty, and its state says more.
@@ -357,6 +419,20 @@ mod tests {
         router.write_handlers(&[("s.run", b"")], 0).unwrap();
         settle(&mut router, 1, false);
         assert_eq!(seen(&router), (true, Some(100), ""));
+    }
+
+    /// Also if it tells what was the case when it started.
+    #[test]
+    fn what_an_element_tells_at_its_start_holds_whatever_others_told_since() {
+        let mut router = store();
+        let twice = [("s.config", &b"7"[..]), ("s.config", b"100")];
+        router.write_handlers(&twice, 0).unwrap();
+        assert_eq!(seen(&router), (false, Some(100), "100"));
+        prepare(&mut router, 1, "s.config", "7");
+        prepare(&mut router, 2, "s.config", "100");
+        settle(&mut router, 1, true);
+        settle(&mut router, 2, true);
+        assert_eq!(seen(&router), (false, Some(100), "100"));
     }
 
     #[test]

@@ -60,10 +60,10 @@ fn each_thread_takes_flows_and_handlers_stand_for_all() {
 
 #[test]
 fn with_one_thread_nothing_changes() {
-    let script = "print $(work/c.count) $(list)";
+    let script = "print $(work/c.count) $(work@0/c.count) $(list)";
     let (out, errors) = run(&config(script), "1");
     assert_eq!(errors, "");
-    assert!(out.starts_with("2000 "), "{out}");
+    assert!(out.starts_with("2000 2000 "), "{out}");
     assert!(!out.contains('@') || !out.contains("work@"), "{out}");
 }
 
@@ -150,6 +150,38 @@ fn what_cannot_have_copies_is_refused_on_any_number_of_threads() {
             assert_eq!(self::errors(config, threads), errors, "{config}");
         }
     }
+}
+
+/// A live configuration is judged as that of a new router, on any number of threads.
+#[test]
+fn a_live_configuration_names_nothing_on_other_threads() {
+    let config = "Idle -> f :: { input -> q :: Queue -> c :: CoDel -> Unqueue -> output } -> out :: Queue -> o :: CoDel -> Discard;
+         FlowThreadSched(f);
+         Script(write f/c.config QUEUES q, print $(f/c.queues), write f/c.config QUEUES out, print $(f/c.queues),
+             write o.config QUEUES f/q, print $(o.queues), stop)";
+    for threads in ["1", "2", "3"] {
+        let (out, errors) = run(config, threads);
+        let queues: Vec<&str> = out.split_whitespace().collect();
+        assert!(!queues.is_empty() && !out.contains("@out"), "{out}");
+        assert!(
+            queues.iter().all(|q| q.ends_with("/q") || *q == "out"),
+            "{out}"
+        );
+        for fault in [
+            "names out, which the copies of \"f\" would share",
+            "names f/q, which runs on several threads",
+        ] {
+            assert_eq!(errors.matches(fault).count(), 1, "on {threads}: {errors}");
+        }
+    }
+    let writes = "write f@1/c.config QUEUES q, write f@1/c.config QUEUES f/q, stop)";
+    let config = config
+        .replace("write f/c.config QUEUES q, ", "")
+        .replace("stop)", writes);
+    let (_, errors) = run(&config, "2");
+    let fault = "names f/q, which the copies of \"f\" would share";
+    assert_eq!(errors.matches(fault).count(), 1, "{errors}");
+    assert!(!errors.contains("names f@1/q"), "{errors}");
 }
 
 /// Words of conditions are no names.

@@ -231,7 +231,7 @@ fn writes_of_several_threads_are_all_made_or_none() {
     assert_eq!(colors(&mut guest, &mut host), [2, 7, 4]);
 }
 
-/// The copies on other threads than 0 do not find the queue, so they do not start.
+/// The copy on thread 1 gets no queue, so it does not start.
 #[test]
 fn a_configuration_that_does_not_start_on_a_later_thread_changes_none() {
     let mut host = Host::new();
@@ -246,13 +246,22 @@ fn a_configuration_that_does_not_start_on_a_later_thread_changes_none() {
     let before = configs(&mut guest, &mut host);
     let writes = [
         ("work/p.color", "7"),
-        ("work/r.config", "1, 2, 0.1, QUEUES outer"),
+        ("work@0/r.config", "5, 6, 0.1, QUEUES q"),
+        ("work@1/r.config", "5, 6, 0.1, QUEUES p"),
     ];
     let (code, error) = guest.write(&mut host, 0, &writes);
     assert_eq!(code, 520, "{error}");
-    assert!(error.starts_with("work@1/r.config: "), "{error}");
+    assert!(error.starts_with("work@1/r.config: QUEUES: "), "{error}");
     assert_eq!(configs(&mut guest, &mut host), before);
     assert_eq!(count(&mut guest, &mut host, "work@0/p.color"), 1);
+    let outside = guest.write(
+        &mut host,
+        0,
+        &[("work/r.config", "5, 6, 0.1, QUEUES outer")],
+    );
+    let fault = "work/r.config: names outer, which the copies of \"work\" would share";
+    assert_eq!(outside, (520, fault.into()));
+    assert_eq!(configs(&mut guest, &mut host), before);
     let good = guest.write(&mut host, 0, &[("work/r.config", "3, 4, 0.1, QUEUES q")]);
     assert_eq!(good.0, 200, "{}", good.1);
     let after = configs(&mut guest, &mut host);
