@@ -50,6 +50,16 @@ impl Engine {
         self.is_writable(me, port)
     }
 
+    /// The elements behind an output that report whether they have room; none if it has to be tried always.
+    #[cfg(feature = "threads")]
+    pub fn heeded_behind(&self, me: usize, port: usize) -> Vec<usize> {
+        let watch = self.watch(me, port, Direction::Down);
+        match watch.always {
+            true => Vec::new(),
+            false => watch.signals,
+        }
+    }
+
     fn edges(&self, element: usize, direction: Direction) -> &[Option<Edge>] {
         match direction {
             Direction::Up => &self.slots[element].inputs,

@@ -177,6 +177,18 @@ impl Assembled {
         .collect()
     }
 
+    /// True for a connection whose packets are pulled.
+    pub fn is_pulled(&self, link: &Link) -> bool {
+        let (element, output) = link.from;
+        self.engine.plan.graph.output_is_pull(element, output)
+    }
+
+    /// The elements behind the first output of an element that report whether they have room; none if others there
+    /// have room always.
+    pub fn room_behind(&self, element: usize) -> Vec<usize> {
+        self.engine.heeded_behind(element, 0)
+    }
+
     /// An error about an element.
     pub fn error(&self, element: usize, message: String) -> ConfigError {
         let plan = &self.engine.plan;
@@ -279,9 +291,7 @@ impl Router {
         let engine = &mut self.engine;
         match threads.call(home, call, &mut |call| engine.answer(call))? {
             Answer::Info(info) => Ok(info),
-            Answer::Text(_) | Answer::Written => Err(HandlerError::NoSuchHandler {
-                name: name.to_string(),
-            }),
+            Answer::Text(_) | Answer::Written => Err(HandlerError::no_handler(name)),
         }
     }
 
@@ -348,6 +358,11 @@ impl Router {
     pub fn is_short_of_packets(&self) -> bool {
         let pool = &self.engine.pool;
         pool.in_use() > pool.limit() / 2
+    }
+
+    /// True if this thread may have one more packet of another one.
+    pub fn takes_packets(&self) -> bool {
+        self.engine.pool.may_arrive() > 0
     }
 
     /// Requests to stop, which thread 0 decides about.

@@ -125,6 +125,12 @@ impl PacketPool {
         self.limit.saturating_sub(self.underway())
     }
 
+    /// How many more packets may come from other threads.
+    pub fn may_arrive(&self) -> usize {
+        let here = self.in_use() - self.underway();
+        self.limit.saturating_sub(here)
+    }
+
     fn underway(&self) -> usize {
         // SAFETY: the arena lives as long as the pool, and no other reference to it is held.
         unsafe { self.arena.as_ref() }.underway()
@@ -143,9 +149,7 @@ impl PacketPool {
         into: &mut Batch,
         next: impl FnMut() -> Option<InTransit>,
     ) -> usize {
-        let here = self.in_use() - self.underway();
-        let most = most.min(self.limit.saturating_sub(here));
-        self.receive_all(most, into, next)
+        self.receive_all(most.min(self.may_arrive()), into, next)
     }
 
     /// The same, also if the pool then has more packets than it may have.

@@ -12,6 +12,7 @@ mod letters;
 mod member;
 mod plan;
 mod queue;
+mod watch;
 
 pub use letters::{Guard, Phase, Shared};
 pub use member::{Member, Part, parts};

@@ -15,7 +15,8 @@ use vale_handoff::{Receiver, Sender, ring};
 use crate::gauge::Gauge;
 use crate::letters::{Letter, MAX_LINES, Phase, Shared};
 use crate::plan::{Plan, refusal};
-use crate::queue::{Inlet, Outlet, Slot, Watch, class};
+use crate::queue::{Inlet, Outlet, Slot, class};
+use crate::watch::Watch;
 
 /// How long a thread waits for another one's answer; a test has no other thread that does.
 const ANSWER: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });
@@ -155,6 +156,8 @@ pub struct Member {
     idle_since: Cell<Option<Instant>>,
     /// True if more than half of the packets that the thread may have were in use, some on their way to others.
     is_short: Cell<bool>,
+    /// True if the thread might have more packets of others.
+    takes: Cell<bool>,
 }
 
 impl Threads for Member {
@@ -220,6 +223,7 @@ impl Member {
             unsettled: RefCell::default(),
             idle_since: Cell::new(None),
             is_short: Cell::new(false),
+            takes: Cell::new(true),
         }
     }
 
@@ -341,7 +345,9 @@ impl Member {
         any |= self.serve(&mut |call| router.answer(call, now_ns));
         self.await_settling(&mut |call| router.answer(call, now_ns));
         self.answers.borrow_mut().clear();
-        for watch in self.watches.iter().filter(|watch| watch.is_due()) {
+        let takes = router.takes_packets();
+        self.takes.set(takes);
+        for watch in self.watches.iter().filter(|watch| watch.is_due(takes)) {
             router.poke(watch.element, now_ns);
             any = true;
         }
@@ -399,7 +405,8 @@ impl Member {
 
     /// Until when a thread that waits until `until_ns` may sleep.
     pub fn sleep_until(&self, until_ns: Option<u64>, now_ns: u64) -> Option<u64> {
-        let is_full = self.watches.iter().any(Watch::is_full);
+        let takes = self.takes.get();
+        let is_full = self.watches.iter().any(|watch| watch.is_full(takes));
         let nap_ns = match (self.is_short.get(), is_full) {
             // no thread tells that it has taken packets; the longer nothing happens, the less often it is looked for
             (true, _) => Some(self.idle_ns().clamp(SHORT_NS, FULL_NS)),
@@ -437,10 +444,11 @@ impl Member {
             return spin_loop();
         }
         let phase = self.shared.phase();
+        let takes = self.takes.get();
         let is_idle = || {
             !self.shared.has_letters(self.thread)
                 && self.shared.phase() == phase
-                && !self.watches.iter().any(Watch::keeps_awake)
+                && !self.watches.iter().any(|watch| watch.keeps_awake(takes))
                 && (self.thread > 0 || !self.shared.has_stops())
         };
         self.shared.sleep(self.thread, is_idle, poll);

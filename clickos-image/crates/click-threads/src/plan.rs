@@ -16,6 +16,8 @@ use crate::queue::Slot;
 const OF_THREAD_0: [&str; 2] = ["ChatterSocket", "ControlSocket"];
 /// The class of elements that move packets between queues and rest while the second one is full.
 const HEEDING: &str = "Unqueue2";
+/// Classes of stores that drop packets when they are full, so that no element rests in front of them.
+const NEVER_FULL: [&str; 4] = ["CPUQueue", "FrontDropQueue", "MixedQueue", "SimpleQueue"];
 
 /// A queue between threads.
 pub struct Cut {
@@ -180,7 +182,7 @@ impl Plan {
             cuts.push(cut);
         }
         let between: Vec<usize> = cuts.iter().map(|cut| cut.element).collect();
-        for element in circles(&assembled.elements(), &connections, &is_queue, &between) {
+        for element in circles(assembled, &connections, &between) {
             let message = "is in a circle of queues that Unqueue2 empties on several threads, which may wait for each other \
                            without end; use Unqueue in place of one of them";
             errors.push((element, message.to_string()));
@@ -213,24 +215,19 @@ impl Plan {
     }
 }
 
-/// The queues between threads whose packets come back to them without passing an element that moves packets also to a
-/// full queue. Each thread of such a circle may wait for room that another one makes only when it has room itself.
-fn circles(
-    elements: &[Place<'_>],
-    connections: &[Link],
-    is_queue: &[bool],
-    between: &[usize],
-) -> Vec<usize> {
-    let moves_anyway = |e: usize| {
-        let class = elements[e].class;
-        class.task && !is_queue[e] && class.name != HEEDING
-    };
-    if !elements.iter().any(|e| e.class.name == HEEDING) {
-        return Vec::new();
-    }
+/// The queues between threads that make room only once they have some: what empties each queue of such a circle rests
+/// while the next one is full. Elements that move packets also to a full queue end a circle.
+fn circles(assembled: &Assembled, connections: &[Link], between: &[usize]) -> Vec<usize> {
+    let elements = assembled.elements();
     let mut next = vec![Vec::new(); elements.len()];
-    for c in connections.iter().filter(|c| !moves_anyway(c.from.0)) {
+    for c in connections.iter().filter(|c| assembled.is_pulled(c)) {
         next[c.from.0].push(c.to.0);
+    }
+    let heeding = (0..elements.len()).filter(|e| elements[*e].class.name == HEEDING);
+    for element in heeding {
+        let mut full = assembled.room_behind(element);
+        full.retain(|queue| !NEVER_FULL.contains(&elements[*queue].class.name));
+        next[element] = full;
     }
     let comes_back = |queue: &usize| {
         let (mut seen, mut waiting) = (vec![false; elements.len()], next[*queue].clone());

@@ -6,105 +6,21 @@ use std::sync::Arc;
 
 use click_core::class::{Arg, optional};
 use click_core::handler::{command, read, read_write};
-use click_core::threads::{InTransit, Underway};
+use click_core::text::{count_args, split_args};
+use click_core::threads::InTransit;
+use click_core::value::FromArg;
 use click_core::{
     Batch, Change, Class, Context, Element, Handler, HandlerError, Packet, Ring, Signal, Storage,
+    View,
 };
 use vale_handoff::{Receiver, Sender};
 
 use crate::gauge::Gauge;
 use crate::letters::Shared;
+use crate::watch::{Far, Out, Watch};
 
 /// A place for a packet in a ring.
 pub type Slot = Option<InTransit>;
-
-/// How often the thread's loop looks at an inlet that waits for room until any room is enough. Before, half of the
-/// queue has to be empty, so that the two sides do not meet for each burst.
-const LOOKS: u32 = 64;
-
-/// Tells the thread's loop that an end waits for the other side.
-pub struct Watch {
-    /// The end's element.
-    pub element: usize,
-    waits: Rc<Cell<bool>>,
-    far: Far,
-}
-
-/// A ring to another thread, and what this one sent into it.
-pub struct Out {
-    sender: Sender<Slot>,
-    underway: Underway,
-}
-
-impl Out {
-    /// Packets that the other thread has taken do not count here any more; true if there are some.
-    fn settle(&mut self) -> bool {
-        self.underway.settle(self.sender.unreturned())
-    }
-
-    /// How many of `n` packets the thread may push, by what others wait for.
-    fn fair(&mut self, gauge: &Gauge, n: usize, waits: bool) -> usize {
-        gauge.fair(n, waits, || self.sender.unreturned())
-    }
-}
-
-/// What an end waits for.
-enum Far {
-    /// Room in the queue; and how often the loop looked.
-    Room(Arc<Gauge>, Cell<u32>, Rc<RefCell<Out>>),
-    /// Packets in rings; and whether this thread leaves room to those that wait, until none does.
-    Packets(Rc<RefCell<Vec<Receiver<Slot>>>>, Arc<Gauge>, Rc<Cell<bool>>),
-}
-
-impl Watch {
-    /// True if what it waits for is there, and the element has to run.
-    pub fn is_due(&self) -> bool {
-        match &self.far {
-            Far::Room(..) if !self.waits.get() => false,
-            Far::Room(gauge, looks, out) => {
-                let has_room = match looks.get() >= LOOKS {
-                    true => gauge.has_room(),
-                    false => gauge.is_half_empty(),
-                };
-                let is_due = has_room && out.borrow_mut().fair(gauge, 1, true) > 0;
-                looks.set(if is_due {
-                    0
-                } else {
-                    looks.get().saturating_add(1)
-                });
-                is_due
-            }
-            Far::Packets(receivers, gauge, leaves_room) => {
-                let mut receivers = receivers.borrow_mut();
-                (self.waits.get() && receivers.iter_mut().any(|r| r.waiting() > 0))
-                    || (leaves_room.get() && !gauge.is_awaited())
-            }
-        }
-    }
-
-    /// True if it will be due without another thread, so that this one must not sleep.
-    pub fn keeps_awake(&self) -> bool {
-        match &self.far {
-            Far::Room(gauge, ..) => self.waits.get() && gauge.has_room(),
-            Far::Packets(..) => self.is_due(),
-        }
-    }
-
-    /// Looks which packets the other side has taken; true if it has taken some.
-    pub fn settle(&self) -> bool {
-        matches!(&self.far, Far::Room(_, _, out) if out.borrow_mut().settle())
-    }
-
-    /// True if packets are on their way to the other side.
-    pub fn is_underway(&self) -> bool {
-        matches!(&self.far, Far::Room(_, _, out) if !out.borrow().underway.is_empty())
-    }
-
-    /// True if it waits for room, of which another thread may make less than it tells.
-    pub fn is_full(&self) -> bool {
-        self.waits.get() && matches!(self.far, Far::Room(..))
-    }
-}
 
 /// Where a thread pushes.
 pub struct Inlet {
@@ -133,10 +49,7 @@ impl Inlet {
         is_measured: bool,
     ) -> (Self, Watch) {
         let waits = Rc::new(Cell::new(false));
-        let out = Rc::new(RefCell::new(Out {
-            sender,
-            underway: Underway::default(),
-        }));
+        let out = Rc::new(RefCell::new(Out::new(sender)));
         let watch = Watch {
             element,
             waits: Rc::clone(&waits),
@@ -476,6 +389,21 @@ impl Outlet {
         self.gauge.fair(n, false, || self.own.len())
     }
 
+    /// The change to another capacity, for which the rings have room.
+    fn resized(&self, capacity: usize) -> Result<Change, HandlerError> {
+        let most = self.gauge.slots;
+        if capacity > most {
+            let message = format!("expected at most {most} between threads, got {capacity}");
+            return Err(HandlerError::rejected(message));
+        }
+        Ok(Change::of(move |me: &mut Self, ctx| {
+            me.gauge.set_capacity(capacity);
+            me.wake_senders();
+            me.store_held();
+            me.tell_room(ctx);
+        }))
+    }
+
     fn reset(&mut self, ctx: &mut Context<'_>) {
         let held = self.held.len();
         let all = self.take_all(ctx);
@@ -602,31 +530,44 @@ impl Storage for Outlet {
 }
 
 const ARGS: &[Arg] = &[optional("CAPACITY")];
+/// The capacity of a queue that does not say it, as on one thread.
+const CAPACITY: usize = 1000;
+
+/// What a configuration says.
+fn given_capacity(view: &View<'_>, config: &str) -> Result<usize, HandlerError> {
+    let too_many = || HandlerError::rejected("too many arguments, the limit is 1");
+    // the last one may be empty
+    if count_args(config) > 2 {
+        return Err(too_many());
+    }
+    let args = split_args(config);
+    let given = match args.as_slice() {
+        [] => return Ok(CAPACITY),
+        [given] => given,
+        _ => return Err(too_many()),
+    };
+    let value = given.strip_prefix("CAPACITY ").unwrap_or(given);
+    let capacity = usize::from_arg(value.trim(), view.arg_context());
+    capacity.map_err(|message| HandlerError::rejected(format!("CAPACITY: {message}")))
+}
 
 fn text(n: impl ToString) -> Result<String, HandlerError> {
     Ok(n.to_string())
 }
 
 /// The handlers of a queue.
-static HANDLERS: [Handler<Outlet>; 6] = [
+static HANDLERS: [Handler<Outlet>; 7] = [
     read("length", |me, _| text(me.gauge.length())),
     read("highwater_length", |me, _| text(me.gauge.highwater())),
     read_write(
         "capacity",
         |me, _| text(me.gauge.capacity()),
-        |me, view, value| {
-            let (capacity, most) = (view.parse::<usize>(value)?, me.gauge.slots);
-            if capacity > most {
-                let message = format!("expected at most {most} between threads, got {capacity}");
-                return Err(HandlerError::rejected(message));
-            }
-            Ok(Change::of(move |me: &mut Outlet, ctx| {
-                me.gauge.set_capacity(capacity);
-                me.wake_senders();
-                me.store_held();
-                me.tell_room(ctx);
-            }))
-        },
+        |me, view, value| me.resized(view.parse(value)?),
+    ),
+    read_write(
+        "config",
+        |_, view| text(view.config()),
+        |me, view, value| me.resized(given_capacity(view, value)?),
     ),
     read("drops", |me, _| text(me.gauge.drops())),
     command("reset_counts", |_, _, _| {

@@ -155,6 +155,31 @@ fn the_handlers_of_a_queue_count_for_both_sides() {
     }
 }
 
+/// A queue between threads takes the live configurations that it takes on one thread.
+#[test]
+fn a_queue_takes_a_new_configuration_on_any_number_of_threads() {
+    for class in click_core::threads::QUEUES {
+        let shown = "print $(q.capacity) \"$(q.config)\"";
+        let config = format!(
+            "i :: Idle -> q :: {class}(100) -> u :: Unqueue -> Discard; j :: InfiniteSource(LIMIT 1) -> n :: Null -> q;
+             StaticThreadSched(j 1); Script({shown}, write q.config 7, {shown}, write q.config CAPACITY 9, {shown},
+             write q.config, {shown}, write q.config x, {shown}, stop)"
+        );
+        let [one, two] = ["1", "2"].map(|threads| run(&config, &["-j", threads]));
+        let [one_out, two_out] = [&one, &two].map(|ran| String::from_utf8_lossy(&ran.stdout));
+        assert_eq!(one_out, two_out, "{class}");
+        assert!(
+            one_out.starts_with("100 100\n7 7\n9 CAPACITY 9\n1000 \n"),
+            "{one_out}"
+        );
+        for ran in [&one, &two] {
+            let errors = String::from_utf8_lossy(&ran.stderr);
+            let fault = "CAPACITY: expected a number, got \"x\"";
+            assert!(errors.contains(fault), "{errors}");
+        }
+    }
+}
+
 #[test]
 fn a_full_queue_holds_up_the_other_thread() {
     let config = "i :: InfiniteSource(LIMIT 1000) -> q :: Queue(10) -> u :: Unqueue(ACTIVE false) -> d :: Discard;
@@ -207,6 +232,60 @@ fn a_circle_whose_threads_wait_for_each_other_is_refused() {
     // on one thread, and with an element that moves packets also to a full queue, they go round
     for (mover, threads) in [("Unqueue2", "1"), ("Unqueue", "2")] {
         assert!(run(&config(mover), &["-j", threads]).status.success());
+    }
+}
+
+/// Which packets come back to a queue says nothing: some element has to rest while the queue is full.
+#[test]
+fn only_circles_whose_elements_rest_are_refused() {
+    let circle = |first: &str, second: &str| {
+        format!(
+            "q :: Queue(100); r :: Queue(100); Idle -> q; q -> {first} -> r; r -> {second} -> q; StaticThreadSched(v 1)"
+        )
+    };
+    let one = "u :: Unqueue2";
+    let refused_ones = [
+        circle(one, "v :: Unqueue2"),
+        circle(one, "Null -> v :: Unqueue2 -> Counter"),
+        circle(
+            "{ input -> Unqueue2 -> output }",
+            "{ input -> Null -> output } -> v :: Unqueue2",
+        ),
+        circle(
+            "[0] s :: RoundRobinSched -> u :: Unqueue2; Idle -> [1] s; u",
+            "v :: Unqueue2",
+        ),
+        circle(
+            "p :: PullTee -> u :: Unqueue2; p [1] -> Discard; u",
+            "v :: Unqueue2",
+        ),
+        // either is full at last
+        circle(
+            "u :: Unqueue2 -> t :: Tee; t [1] -> Queue(9) -> Unqueue2 -> r; t [0]",
+            "v :: Unqueue2",
+        ),
+    ];
+    for config in &refused_ones {
+        let errors = refused(config, &["-q", "-j", "2"]);
+        assert!(
+            errors.contains("is in a circle of queues"),
+            "{config}: {errors}"
+        );
+    }
+    for config in [
+        circle(one, "v :: Unqueue"),
+        circle(one, "v :: TimedUnqueue(1ms)"),
+        circle(one, "v :: Burster(1ms)"),
+        circle(one, "v :: RatedUnqueue(1000)"),
+        circle(one, "v :: Unqueue2 -> SimpleQueue(9) -> Unqueue2"),
+        circle(one, "v :: Unqueue2 -> FrontDropQueue(9) -> Unqueue2"),
+        circle(one, "v :: Unqueue2 -> t :: Tee; t [1] -> Discard; t [0]"),
+        // none of its own packets come back to it by u
+        "q :: Queue(100) -> c :: CheckLength(9) -> u :: Unqueue2 -> Queue -> Discard; c [1] -> q; Idle -> v :: Null -> q;
+         i :: InfiniteSource(LIMIT 1) -> v; StaticThreadSched(i 1)".to_string(),
+    ] {
+        let ran = run(&config, &["-q", "-j", "2"]);
+        assert!(ran.status.success(), "{config}: {}", String::from_utf8_lossy(&ran.stderr));
     }
 }
 
