@@ -100,7 +100,7 @@ class Chains:
         both = wanted | again
         new = {name for name in sorted(both, key=lambda n: n not in self._set)
                if self._changes(name, both[name], known)}
-        rights = kept | {name: _networks(wanted[name])
+        rights = kept | {name: _rights(wanted[name])
                          for name in wanted.keys() - new}
         for name in known.keys() - new:
             if name not in rights or _exceeds(known[name], rights[name]):
@@ -203,16 +203,27 @@ def _networks(chain):
     return [*chain.get('nat', ()), *senders]
 
 
-def _exceeds(chain, networks):
-    """Return whether a chain lets its hops send from another network.
+def _place(chain):
+    return chain['switch'], chain.get('segment')
 
-    An address may have another owner by now.
 
-    :param networks: list, or None for any
+def _rights(chain):
+    """Return what a definition of a chain has, as ports.Rights."""
+    return ports.Rights(_networks(chain), {_place(chain)})
+
+
+def _exceeds(chain, rights):
+    """Return whether a chain has more than it may.
+
+    An address may have another owner by now, and a segment another network.
+
+    :param rights: ports.Rights
     """
-    if networks is None:
+    if rights.places is not None and _place(chain) not in rights.places:
+        return True
+    if rights.networks is None:
         return False
-    allowed = {*map(_network, networks)}
+    allowed = {*map(_network, rights.networks)}
     return not allowed.issuperset(map(_network, _networks(chain)))
 
 

@@ -31,6 +31,10 @@ _DEVICE = {'port', 'switch', 'segment', 'mac'}
 Vif = collections.namedtuple('Vif', 'uuid domid devid port_id link')
 #: A vif that is not as Neutron wants it, and the state that it wants.
 Change = collections.namedtuple('Change', 'vif state')
+#: What a definition of a chain may have: the networks from which its hops may
+#: send, and the (switch, segment) in which it may be. None stands for any, of
+#: a Neutron that says nothing about it.
+Rights = collections.namedtuple('Rights', 'networks places')
 
 
 class NeutronUnavailable(Exception):
@@ -45,7 +49,7 @@ def _answer_to(method):
     except (oslo_messaging.MessagingException,
             oslo_messaging.RemoteError) as e:
         raise NeutronUnavailable(str(e))
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ValueError):
         raise NeutronUnavailable(f'bad answer to {method}')
 
 
@@ -74,10 +78,9 @@ class Neutron:
     def chains(self):
         """Ask for the chains of this host, as arguments of chain-set.
 
-        :returns: the chains; and {name: networks} of those that stay as they
-            are, as long as their hops send from these networks only. None
-            stands for any, of a Neutron that says nothing about it; and
-            {name: text for tenants} of those that are not ready
+        :returns: the chains; and {name: Rights} of those that stay as they
+            are, as long as they have no more than these; and {name: text for
+            tenants} of those that are not ready
         :raises: NeutronUnavailable
         """
         with _answer_to('get_chains'):
@@ -85,11 +88,13 @@ class Neutron:
             if not all(isinstance(chain['hops'], list) and chain['chain']
                        for chain in answer['chains']):
                 raise TypeError
-            rights = answer.get('rights', {})
+            rights, places = (answer.get(name, {}) for name in (
+                'rights', 'places'))
             reasons = {name: text[:_MAX_REASON] for name, text
                        in answer.get('reasons', {}).items()}
             return answer['chains'], {
-                name: rights.get(name) for name in answer['kept']}, reasons
+                name: Rights(rights.get(name), _places(places.get(name)))
+                for name in answer['kept']}, reasons
 
     def networks(self):
         """Ask for the networks that have ports on this host.
@@ -204,6 +209,11 @@ class Neutron:
             states = answer['states']
             return {vif: states[vif.port_id] for vif in vifs
                     if states.get(vif.port_id) in _STATES}
+
+
+def _places(found):
+    return None if found is None else {
+        (switch, segment) for switch, segment in found}
 
 
 class Hints:

@@ -5,12 +5,15 @@ import ipaddress
 import json
 import os
 import pathlib
+import stat
 
 from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
 
 _NAME, _NEW = 'chains.json', 'chains.json.new'
+#: Bytes of a record; 64 chains at the limits of valed need a tenth.
+_MAX_SIZE = 64 << 20
 
 
 class Record:
@@ -38,7 +41,7 @@ class Record:
             return {}
         path = self._folder / _NAME
         try:
-            return _parse(path.read_text(encoding='utf-8'))
+            return _parse(_read(path))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as e:
@@ -66,7 +69,9 @@ class Record:
     def _write(self, content):
         """Write a file that is there as a whole after a power cut."""
         new = self._folder / _NEW
-        with open(new, 'wb') as file:
+        # What else has the name, as a link or a pipe, is not written to.
+        new.unlink(missing_ok=True)
+        with open(new, 'xb') as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -76,6 +81,25 @@ class Record:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _read(path):
+    """Return the text of a file.
+
+    :raises: OSError, and ValueError for what no agent has written
+    """
+    with open(path, 'rb', opener=_open) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError('not a regular file')
+        found = file.read(_MAX_SIZE + 1)
+    if len(found) > _MAX_SIZE:
+        raise ValueError(f'longer than the limit of {_MAX_SIZE} bytes')
+    return found.decode()
+
+
+def _open(path, flags):
+    """Open no link, and wait for no writer of a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _parse(text):

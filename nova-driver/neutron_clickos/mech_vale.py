@@ -142,13 +142,12 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
     def _switch(self, segment, agent):
         """:returns: the switch that carries a segment, None if none does"""
         kind = segment[api.NETWORK_TYPE]
-        if kind in segments.PHYSICAL:
-            return self._switches.get(segment[api.PHYSICAL_NETWORK])
-        has_tunnels = agent['configurations'].get('tunneling_ip')
-        if kind == constants.TYPE_LOCAL or \
-                kind == constants.TYPE_VXLAN and has_tunnels:
-            return cfg.CONF.ml2_vale.tunnel_switch
-        return None
+        if kind == constants.TYPE_VXLAN and \
+                not agent['configurations'].get('tunneling_ip'):
+            return None
+        return segments.switch(kind, segment[api.PHYSICAL_NETWORK],
+                               self._switches,
+                               cfg.CONF.ml2_vale.tunnel_switch)
 
     def _bind(self, context, segment, details):
         size = len(jsonutils.dumps(details))

@@ -24,6 +24,17 @@ TYPES = (constants.TYPE_VLAN, constants.TYPE_FLAT, constants.TYPE_VXLAN,
 PHYSICAL = (constants.TYPE_VLAN, constants.TYPE_FLAT)
 
 
+def switch(network_type, physical_network, switches, tunnel_switch):
+    """Return the switch of a host that carries a network, or None.
+
+    :param switches: switch by physical network
+    :param tunnel_switch: that of networks without a physical one
+    """
+    if network_type in PHYSICAL:
+        return switches.get(physical_network)
+    return tunnel_switch if network_type in TYPES else None
+
+
 def number(network_type, segmentation_id, network_id):
     """Return the number of a network at a switch.
 

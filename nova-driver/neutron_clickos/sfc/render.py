@@ -257,6 +257,16 @@ def rights(chain, groups, pairs, classifiers, ports):
                                for network in ports[key].usable)})
 
 
+def networks(chain, groups, pairs, ports):
+    """Return the ids of the networks of a chain's hops.
+
+    The parameters are as of chain_sets; ports need not be bound.
+    """
+    return {ports[key].network for group in chain['port_pair_groups']
+            for pair in groups[group]['port_pairs']
+            for key in named_ports(pairs[pair])}
+
+
 def hosts_of(steered, flows, places):
     """Return the hosts at which packets enter a chain or pass its hops.
 

@@ -5,6 +5,7 @@ import threading
 
 from clickos_client import hop_tags
 from clickos_client import neutron_rpc
+from neutron.db.models import segment as segment_model
 from neutron.db.models import tag as tag_models
 from neutron.db import models_v2
 from neutron.objects import agent as agent_objects
@@ -14,13 +15,18 @@ from neutron_lib import constants
 from neutron_lib import context as neutron_context
 from neutron_lib.db import api as db_api
 from neutron_lib.plugins import directory
+from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_serialization import jsonutils
 
+from neutron_clickos import conf
+from neutron_clickos import segments
 from neutron_clickos.sfc import claims
 from neutron_clickos.sfc import render
 
 LOG = logging.getLogger(__name__)
+
+_SEGMENT = segment_model.NetworkSegment
 
 
 class Reasons:
@@ -57,21 +63,22 @@ def chains_of(host):
     sfc = directory.get_plugin('sfc')
     flows = directory.get_plugin('flow_classifier')
     if sfc is None or flows is None:
-        return {'chains': [], 'kept': [], 'rights': {}, 'reasons': {}}
+        return _answer()
     context = neutron_context.get_admin_context()
     pairs = _by_id(sfc.get_port_pairs(context))
     classifiers = _by_id(flows.get_flow_classifiers(context))
     groups = _by_id(sfc.get_port_pair_groups(context))
     known = ports(_named((*pairs.values(), *classifiers.values())))
     parts = (groups, pairs, classifiers, known)
-    paths, found, rights, reasons = tunnels(), [], {}, {}
+    where = _segments_of({port.network for port in known.values()})
+    paths, found, rights, places, reasons = tunnels(), [], {}, {}, {}
     chains = sfc.get_port_chains(context)
     for chain in chains:
         missing = render.missing(chain, *parts)
         if missing:
             # It changes while its parts are read, so it stays as it is.
             _reasons.note(chain['id'], f'changes now: {missing} is missing')
-            rights[chain['id']] = None
+            rights[chain['id']] = places[chain['id']] = None
             continue
         try:
             arguments, may_send, why = _rendered(chain, parts, paths)
@@ -84,10 +91,18 @@ def chains_of(host):
             reasons[chain['id']] = why
         if may_send is not None:
             rights[chain['id']] = may_send
+            places[chain['id']] = sorted(
+                place for network in render.networks(chain, *parts[:2], known)
+                for place in where.get(network, ()))
         found += [arguments[host]] if host in arguments else []
     _reasons.keep({chain['id'] for chain in chains})
-    return {'chains': found, 'kept': list(rights), 'rights': rights,
-            'reasons': reasons}
+    return _answer(found, rights, places, reasons)
+
+
+def _answer(chains=(), rights=(), places=(), reasons=()):
+    return {'chains': list(chains), 'kept': list(rights),
+            'rights': dict(rights), 'places': dict(places),
+            'reasons': dict(reasons)}
 
 
 def _rendered(chain, parts, paths):
@@ -136,6 +151,26 @@ def ports(port_ids):
         row.project_id, row.network_project, places.get(row.id),
         rights[row.id].claimable, rights[row.id].usable, row.network_id)
         for row in rows}
+
+
+def _segments_of(network_ids):
+    """Return [[switch, segment]] of each network that hosts carry."""
+    context, table = neutron_context.get_admin_context(), _SEGMENT
+    with db_api.CONTEXT_READER.using(context) as session:
+        rows = session.query(
+            table.network_id, table.network_type, table.physical_network,
+            table.segmentation_id).filter(
+                table.network_id.in_(sorted(network_ids))).all()
+    switches, found = conf.switches(cfg.CONF), {}
+    for row in rows:
+        switch = segments.switch(row.network_type, row.physical_network,
+                                 switches, cfg.CONF.ml2_vale.tunnel_switch)
+        if switch:
+            found.setdefault(row.network_id, []).append(
+                [switch, segments.number(row.network_type,
+                                         row.segmentation_id,
+                                         row.network_id)])
+    return found
 
 
 def _places(session, port_ids):

@@ -11,8 +11,10 @@ from clickos_client import neutron_rpc
 import fixtures
 from neutron_lib import context as neutron_context
 from neutron_lib.db import api as db_api
+from oslo_config import cfg
 from oslo_serialization import jsonutils
 
+from neutron_clickos import conf
 from neutron_clickos.sfc import drivers
 from neutron_clickos.sfc import plugin
 from neutron_clickos.sfc import render
@@ -83,6 +85,7 @@ class PluginTest(base.TablesCase):
         agents = {'host1': '192.0.2.1', 'host2': '192.0.2.2'}
         self.useFixture(fixtures.MockPatch(
             'neutron_clickos.sfc.rows.tunnels', return_value=agents))
+        self.set_segments()
         for port, host in (('one', 'host1'), ('two', 'host2'),
                            ('three', 'host2')):
             self.insert('ml2_port_bindings', port_id=port, host=host,
@@ -109,7 +112,8 @@ class PluginTest(base.TablesCase):
                               'hosts': ['192.0.2.1', '192.0.2.2']},
                              found['path'])
         self.assertEqual({'chains': [], 'kept': [], 'rights': {},
-                          'reasons': {}}, rows.chains_of('host3'))
+                          'places': {}, 'reasons': {}},
+                         rows.chains_of('host3'))
         self.assertEqual(['host1', 'host2'], rows.hosts())
         agents.clear()
         why = ('not ready: ports on several hosts, of which one has no'
@@ -119,6 +123,8 @@ class PluginTest(base.TablesCase):
             for _poll in range(2):
                 self.assertEqual({'chains': [], 'kept': ['chain'],
                                   'rights': {'chain': []},
+                                  'places': {'chain': [['vale0', 101],
+                                                       ['vale7', 4096 + 9]]},
                                   'reasons': {'chain': why}},
                                  rows.chains_of('host1'))
             agents['host1'] = agents['host2'] = '192.0.2.1'
@@ -128,12 +134,31 @@ class PluginTest(base.TablesCase):
                          [record.getMessage() for record in logs.records])
         self.assert_stays_while_parts_are_missing(sfc, flows)
         chain['flow_classifiers'].clear()
-        self.assertEqual({'chains': [], 'kept': [], 'rights': {}, 'reasons': {
-            'chain': 'not ready: no hop or no classifier'}},
+        self.assertEqual({
+            'chains': [], 'kept': [], 'rights': {}, 'places': {}, 'reasons': {
+                'chain': 'not ready: no hop or no classifier'}},
             rows.chains_of('host1'))
         sfc.get_port_chains.return_value = []
         rows.chains_of('host1')
         self.assertEqual({}, rows._reasons._known)
+
+    def set_segments(self):
+        """Let hosts carry two of the networks, and of one a segment."""
+        conf.register_opts(cfg.CONF)
+        for name, value in (('switch_mappings', ['physnet1:vale0']),
+                            ('tunnel_switch', 'vale7')):
+            cfg.CONF.set_override(name, value, 'ml2_vale')
+            self.addCleanup(cfg.CONF.clear_override, name, 'ml2_vale')
+        self.insert_resource('networks', id='other', project_id='owner')
+        for number, (network, kind, physical, segment) in enumerate((
+                ('net', 'vlan', 'physnet1', 101), ('net', 'vlan', 'x', 102),
+                ('net', 'vxlan', None, 9), ('net', 'gre', None, 8),
+                ('other', 'vlan', 'physnet1', 103))):
+            self.insert_resource(
+                'networksegments', id=f'segment{number}', network_id=network,
+                network_type=kind, physical_network=physical,
+                segmentation_id=segment, is_dynamic=False,
+                segment_index=number)
 
     def assert_stays_while_parts_are_missing(self, sfc, flows):
         """A group may name a pair that came after the pairs were read."""
@@ -144,7 +169,8 @@ class PluginTest(base.TablesCase):
                 (sfc.get_port_pairs, [{**pair, 'ingress': 'gone'}])):
             complete, method.return_value = method.return_value, found
             self.assertEqual({'chains': [], 'kept': ['chain'],
-                              'rights': {'chain': None}, 'reasons': {}},
+                              'rights': {'chain': None},
+                              'places': {'chain': None}, 'reasons': {}},
                              rows.chains_of('host1'))
             method.return_value = complete
 

@@ -2,8 +2,10 @@
 """Chains follow Neutron: with a cosmosd double."""
 
 import json
+import os
 import pathlib
 import threading
+from unittest import mock
 
 from clickos_client import contract
 from cosmos_client import CosmosError
@@ -56,13 +58,15 @@ class Neutron:
 
     def __init__(self, *wanted):
         self.wanted = list(wanted)
-        self.kept, self.reasons = {}, {}
+        self.kept, self.places, self.reasons = {}, {}, {}
         self.away = False
 
     def chains(self):
         if self.away:
             raise ports.NeutronUnavailable('away')
-        return self.wanted, self.kept, self.reasons
+        kept = {name: ports.Rights(networks, self.places.get(name))
+                for name, networks in self.kept.items()}
+        return self.wanted, kept, self.reasons
 
 
 class ChainsTest(testtools.TestCase):
@@ -189,6 +193,7 @@ class ChainsTest(testtools.TestCase):
             path.write_text(json.dumps([good, good | part]))
             self.assertEqual({}, record.Record(self.folder).load(), part)
         path.unlink()
+        self.assert_reads_no_other_file(path, json.dumps([good]))
         path.mkdir()
         keeper = self.keeper(switch, neutron)
         logged = self.useFixture(fixtures.FakeLogger())
@@ -200,6 +205,33 @@ class ChainsTest(testtools.TestCase):
         keeper.run_once()
         self.assertEqual({NAMES[0]: chain(NAMES[0])},
                          record.Record(self.folder).load())
+
+    def assert_reads_no_other_file(self, path, text):
+        other = path.with_name('other')
+        other.write_text(text)
+        path.symlink_to(other)
+        self.assertEqual({}, record.Record(self.folder).load())
+        path.unlink()
+        os.mkfifo(path)
+        self.assertEqual({}, record.Record(self.folder).load())
+        path.unlink()
+        path.write_text(text)
+        with mock.patch.object(record, '_MAX_SIZE', len(text) - 1):
+            self.assertEqual({}, record.Record(self.folder).load())
+        with mock.patch.object(record, '_MAX_SIZE', len(text)):
+            self.assertEqual(['a'], [*record.Record(self.folder).load()])
+        path.unlink()
+
+    def test_a_record_is_written_to_no_other_file(self):
+        self.keep()
+        folder = pathlib.Path(self.folder)
+        folder.joinpath('other').write_text('mine')
+        for make in (lambda new: new.symlink_to(folder / 'other'), os.mkfifo):
+            make(folder / 'chains.json.new')
+            record.Record(self.folder).save({'a': chain('a')})
+            self.assertEqual('mine', folder.joinpath('other').read_text())
+            self.assertEqual({'a': chain('a')},
+                             record.Record(self.folder).load())
 
     def test_a_chain_that_is_not_ready_stays_as_it_is(self):
         switch, neutron = Switch(*NAMES[:2]), Neutron()
@@ -228,6 +260,51 @@ class ChainsTest(testtools.TestCase):
             self.keeper(switch, neutron).run_once()
             self.assertEqual([] if stays else [('remove', NAMES[0])],
                              switch.calls)
+
+    def test_a_chain_stays_in_the_segments_of_its_network(self):
+        """Another network, of another project, may have its segment by now."""
+        for places, stays in ((None, True), ({('vale0', 7)}, True),
+                              ({('vale0', 8), ('vale1', 7)}, False),
+                              (set(), False)):
+            self.keep()
+            there = chain(NAMES[0]) | {'segment': 7}
+            neutron, switch = Neutron(there), Switch()
+            self.keeper(switch, neutron).run_once()
+            neutron.wanted, neutron.kept = [], {NAMES[0]: None}
+            neutron.places = {NAMES[0]: places}
+            # The switch has it, or lost it, with or without the agent.
+            keeper = self.keeper(switch, neutron)
+            keeper.run_once()
+            self.assertEqual(stays, NAMES[0] in switch.chains, places)
+            self.assertEqual(stays, bool(record.Record(self.folder).load()))
+            for again in (keeper, self.keeper(switch, neutron)):
+                switch.chains.clear()
+                again.restore()
+                self.assertEqual(stays, NAMES[0] in switch.chains, places)
+
+    def test_a_record_of_an_earlier_agent_is_left_in_its_segment(self):
+        self.keep()
+        neutron = Neutron(chain(NAMES[0]) | {'segment': 7})
+        self.keeper(Switch(), neutron).run_once()
+        neutron.wanted, neutron.kept = [], {NAMES[0]: None}
+        neutron.places = {NAMES[0]: {('vale0', 8)}}
+        switch = Switch()
+        self.keeper(switch, neutron).restore()
+        self.assertEqual({}, switch.chains)
+
+    def test_a_chain_that_moved_leaves_its_segment(self):
+        """The switch refuses the new definition."""
+        switch, neutron = Switch(), Neutron(chain(NAMES[0]) | {'segment': 7})
+        keeper = self.keeper(switch, neutron)
+        keeper.run_once()
+        for moved in ({'segment': 8}, {'segment': 7, 'switch': 'vale1'}):
+            neutron.wanted = [chain(NAMES[0]) | {'segment': 7}]
+            keeper.run_once()
+            neutron.wanted = [chain(NAMES[0]) | moved]
+            switch.refused = NAMES[0]
+            keeper.run_once()
+            self.assertEqual({}, switch.chains)
+            switch.refused = None
 
     def test_a_definition_that_no_one_replaces_loses_its_rights(self):
         wide = chain(NAMES[0]) | {'nat': ['192.0.2.0/24']}
