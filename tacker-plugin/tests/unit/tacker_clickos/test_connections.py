@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections that hold threads of Tacker's APIs without a request."""
+
+import contextlib
+import socket
+from unittest import mock
+
+import eventlet
+from eventlet import wsgi
+
+from tacker_clickos import connections
+from tacker_clickos import front
+from tests.unit.tacker_clickos import base
+
+_GET = b'GET / HTTP/1.1\r\nHost: tacker\r\n'
+_END = b'\r\n'
+_SOCKET = eventlet.patcher.original('socket')
+
+
+class ConnectionsTestCase(base.TestCase):
+    """With a server as Tacker's."""
+
+    #: Threads of the server, of which one is kept
+    threads = 8
+
+    def setUp(self):
+        super().setUp()
+        self.enterContext(mock.patch.object(wsgi, 'server', wsgi.server))
+        self.answer, self.requests, self.waited = b'answer', [], []
+        self.log = mock.Mock(spec_set=('debug', 'info', 'error'))
+        application = front.factory({})(self.application)
+        listening = eventlet.listen(('127.0.0.1', 0))
+        self.place = listening.getsockname()
+        self.pool = eventlet.GreenPool(self.threads)
+        self.pool.waitall = lambda: None    # a thread of it calls this
+        self.waiting = connections.Waiting(self.pool)
+        self.patch(connections, 'Waiting', return_value=self.waiting)
+        # Tacker's server has a thread of its own pool.
+        server = self.pool.spawn(wsgi.server, listening, application,
+                                 custom_pool=self.pool, log=self.log)
+        self.addCleanup(server.kill)
+        limit = eventlet.Timeout(60)
+        self.addCleanup(limit.cancel)
+
+    def application(self, environ, start_response):
+        self.requests.append(environ['PATH_INFO'])
+        self.waited.extend(self.waiting._waiting)
+        start_response('200 OK', [('Content-Type', 'text/plain')])
+        return [self.answer]
+
+    def connect(self, *parts, address='127.0.0.1'):
+        """Return a connection of a client that sends parts and then waits."""
+        client = eventlet.connect(self.place, bind=(address, 0))
+        self.addCleanup(client.close)
+        for part in parts:
+            client.sendall(part)
+        return client
+
+    def wait_for_its_end(self):
+        """Wait until the server has no connection."""
+        while self.pool.running() > 1:
+            eventlet.sleep(0)
+
+    def read(self, client):
+        """Return what the server sends until it ends a connection."""
+        found = b''
+        with contextlib.suppress(ConnectionResetError):
+            while piece := client.recv(65536):
+                found += piece
+        return found
+
+
+class HeadTest(ConnectionsTestCase):
+
+    def test_a_head_has_to_come_in_time(self):
+        with mock.patch.object(connections, 'HEAD_S', 0.01):
+            for parts in ((), (b'GET',), (_GET,), (_GET + b'a: b',),
+                          (_GET + _END, _GET)):
+                client = self.connect(*parts)
+                found = self.read(client)
+                self.assertEqual(len(parts) - 1 if parts[1:] else 0,
+                                 found.count(b'200 OK'), parts)
+
+    def test_each_byte_gives_it_no_more_time(self):
+        with mock.patch.object(connections, 'HEAD_S', 0.05), \
+                contextlib.suppress(ConnectionError):
+            client = self.connect(_GET + b'a: ')
+            while True:
+                client.sendall(b'b')
+                eventlet.sleep(0.001)
+        self.assertEqual([], self.requests)
+
+    def test_a_request_takes_as_long_as_it_needs(self):
+        client = self.connect(_GET + b'Connection: close\r\n\r\n')
+        self.assertIn(b'200 OK', self.read(client))
+        self.assertEqual((1, []), (len(self.requests), self.waited))
+
+    def test_a_head_that_ends_early_is_no_request(self):
+        for head in (_GET, _GET + b'Content-Le'):
+            client = self.connect(head)
+            client.shutdown(socket.SHUT_WR)
+            self.assertEqual(b'', self.read(client))
+        self.assertEqual([], self.requests)
+
+    def test_a_head_that_others_may_read_otherwise(self):
+        for lines in (
+                b'Content-Length: 0\r\nContent-Length: 5\r\n',
+                b'Content-Length: 0\r\nContent-Length: 0\r\n',
+                b'Content-Length: +5\r\n', b'Content-Length: 1_0\r\n',
+                b'Content-Length: 0x5\r\n', b'Content-Length: \xb2\r\n',
+                b'Content-Length: -5\r\n', b'Content-Length: 5, 5\r\n',
+                b'Content-Length: \r\n', b'Content-Length: ' + b'1' * 4000
+                + b'\r\n',
+                b'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n',
+                b'Transfer-Encoding: gzip, chunked\r\n',
+                b'Transfer-Encoding: chunked, identity\r\n',
+                b'Transfer-Encoding: xchunked\r\n',
+                b'Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n',
+                b'Transfer-Encoding : chunked\r\n', b'no field\r\n',
+                b' folded: first\r\n', b': nameless\r\n',
+                b'X-Forwarded-For: a\r\n\tERROR forged\r\n',
+                b'a: b\0c\r\n', b'a: b\rc\r\n'):
+            found = self.read(self.connect(_GET + lines + _END,
+                                           _GET + _END))
+            self.assertTrue(found.startswith(b'HTTP/1.'), lines)
+            self.assertEqual(b' 400 ', found[8:13], lines)
+            self.assertEqual(1, found.count(b'HTTP/1.'), lines)
+        for target in (b'/\x1b[2J', b'/\x9b2J', b'/\x01'):
+            found = self.read(self.connect(
+                b'GET %s HTTP/1.1\r\n\r\n' % target))
+            self.assertEqual(b' 400 ', found[8:13], target)
+        self.assertEqual([], self.requests)
+        self.assertNotIn('\x1b', str(self.log.info.mock_calls))
+
+    def test_a_head_as_of_any_client(self):
+        for lines in (
+                b'', b'Content-Length: 0\r\n', b'Content-Length:\t0 \r\n',
+                b'Transfer-Encoding: Chunked\r\n', b'Accept:\r\n',
+                b'Content-Type: multipart/form-data\r\n',
+                b'Content-Type: multipart/form-data; boundary=a\r\n',
+                b'Content-Transfer-Encoding: base64\r\n',
+                b'User-Agent: J\xc3\x84\xc4\x80\r\n', b'a: b\tc\r\n'):
+            end = b'0\r\n\r\n' if b'Chunked' in lines else b''
+            found = self.read(self.connect(
+                _GET + lines + b'Connection: close\r\n\r\n' + end))
+            self.assertEqual(b' 200 ', found[8:13], lines)
+
+
+class ThreadsTest(ConnectionsTestCase):
+
+    def test_connections_that_wait_leave_threads_to_others(self):
+        waiting = [eventlet.connect(self.place)]
+        # Others come faster than the server begins to serve them.
+        for _number in range(3 * self.threads):
+            waiting.append(_SOCKET.create_connection(self.place))
+            self.addCleanup(waiting[-1].close)
+        for _number in range(3):
+            client = self.connect(_GET + b'Connection: close\r\n\r\n')
+            self.assertIn(b'200 OK', self.read(client))
+        self.assertEqual(b'', self.read(waiting[0]))
+        self.assertLess(self.pool.running(), self.threads)
+
+    def test_those_of_the_address_with_the_most_end_first(self):
+        other = self.connect(address='127.0.0.2')
+        many = [self.connect() for _number in range(2 * self.threads)]
+        self.assertEqual(b'', self.read(many[0]))
+        other.sendall(_GET + b'Connection: close\r\n\r\n')
+        self.assertIn(b'200 OK', self.read(other))
+
+    def test_a_client_that_reads_no_answer(self):
+        self.answer = b'x' * (64 << 20)
+        slow = [self.connect(_GET + _END) for _number in range(self.threads)]
+        self.assertEqual(b'HTTP', slow[-1].recv(4))
+        self.answer = b'answer'
+        client = self.connect(_GET + b'Connection: close\r\n\r\n')
+        self.assertIn(b'200 OK', self.read(client))
+
+    def test_a_client_has_to_take_an_answer_in_time(self):
+        self.answer = b'x' * (64 << 20)
+        with mock.patch.object(connections, 'ANSWER_S', 0.01):
+            client = self.connect(_GET + _END)
+            client.recv(4)
+            self.wait_for_its_end()
+        self.assertLess(len(self.read(client)), len(self.answer))
+
+    def test_no_place_is_counted_after_its_end(self):
+        for parts in ((), (_GET,), (b'GET / \r\n\r\n',), (_GET + _END,)):
+            for _number in range(self.threads):
+                self.connect(*parts).close()
+                eventlet.sleep(0)
+        self.wait_for_its_end()
+        self.assertEqual(({}, set()),
+                         (self.waiting._waiting, self.waiting._ending))
+
+
+class InstallTest(base.TestCase):
+
+    def test_it_bounds_a_server_once(self):
+        self.enterContext(mock.patch.object(
+            wsgi, 'server', lambda *_, **named: named))
+        front.factory({})
+        bounded = wsgi.server
+        front.factory({})
+        self.assertIs(bounded, wsgi.server)
+        self.assertEqual({'custom_pool', 'protocol'},
+                         wsgi.server(None, None).keys())
