@@ -8,6 +8,7 @@ projects: it parses no package (judgement.py), and holds no connection to the
 database while it waits.
 """
 
+import collections
 import contextlib
 import datetime
 import re
@@ -40,8 +41,10 @@ _INSTANTIATED = fields.VnfInstanceState.INSTANTIATED
 MAX_OPEN = 128
 _OPERATION = re.compile(r'/vnf_instances/([^/]+)/(\w+)/?\Z')
 #: A failed operation begins again.
-_AGAIN = re.compile(r'/vnf_lcm_op_occs/[^/]+/(retry|rollback)/?\Z')
-#: The operations that Tacker begins, with their projects.
+_AGAIN = re.compile(r'/vnf_lcm_op_occs/([^/]+)/(?:retry|rollback)/?\Z')
+#: An operation that Tacker begins: its project, the id of the VNF, or of the
+#: operation that begins again, and the operations of that in progress before.
+_Beginning = collections.namedtuple('_Beginning', 'project_id about before')
 _beginning = {}
 
 
@@ -119,7 +122,7 @@ def require_few(context, path):
     :raises: TooManyRequests
     """
     if _begins(path):
-        _require_few(rows.open_operations(context.project_id))
+        _require_few(len(rows.open_operations(context.project_id)))
 
 
 @contextlib.contextmanager
@@ -127,19 +130,28 @@ def begun(context, path):
     """Let Tacker begin an operation of a project with few that are not over.
 
     Others have begun while it waited for its body or its turn. Tacker stores
-    an operation a moment later, so those count that it has not answered yet.
+    an operation a moment later, so those count, too, that it has neither
+    stored nor answered.
 
     :param path: of a POST
-    :raises: TooManyRequests
+    :raises: TooManyRequests; BeginsAgain for one that Tacker retries or rolls
+        back already, because it would do both
     """
-    if not _begins(path):
+    found = _begins(path)
+    if not found:
         yield
         return
-    before = _of_project(context.project_id)
-    count = rows.open_operations(context.project_id)
-    _require_few(count + len(before | _of_project(context.project_id)))
+    about = found[1].lower()
+    unanswered = _of_project(context.project_id)
+    stored = rows.open_operations(context.project_id)
+    unanswered |= _of_project(context.project_id)
+    if found.re is _AGAIN and any(each.about == about
+                                  for each in unanswered.values()):
+        raise exception.BeginsAgain(operation_id=about)
+    _require_few(len(stored) + _not_stored(unanswered.values(), stored))
     mine = object()
-    _beginning[mine] = context.project_id
+    _beginning[mine] = _Beginning(context.project_id, about,
+                                  _of(about, stored))
     try:
         yield
     finally:
@@ -148,11 +160,30 @@ def begun(context, path):
 
 def _of_project(project_id):
     """Return the operations of a project that Tacker begins."""
-    return {each for each, owner in _beginning.items() if owner == project_id}
+    return {key: each for key, each in _beginning.items()
+            if each.project_id == project_id}
+
+
+def _not_stored(beginning, stored):
+    """Return how many operations that Tacker begins it has not stored.
+
+    A new one of the VNF, or that begins again, is one of them.
+    """
+    of_each = collections.defaultdict(list)
+    for each in beginning:
+        of_each[each.about].append(each.before)
+    return sum(max(0, len(before) - len(
+        _of(about, stored) - set.intersection(*before)))
+        for about, before in of_each.items())
+
+
+def _of(about, stored):
+    """Return the ids of operations of a VNF, or of the operation itself."""
+    return {key for key, vnf_id in stored if about in (key, vnf_id)}
 
 
 def _begins(path):
-    """Return whether a POST begins an operation."""
+    """Return a match of a POST that begins an operation, or None."""
     return _OPERATION.match(path) or _AGAIN.match(path)
 
 

@@ -160,6 +160,14 @@ class InProgress(ClickOSError):
     http_status = 409
 
 
+class BeginsAgain(ClickOSError):
+    """Tacker takes a retry or a rollback of an operation already."""
+
+    message = ("operation %(operation_id)s: a retry or rollback begins; try "
+               "again after its answer")
+    http_status = 409
+
+
 class TooManyRequests(ClickOSError):
     """A project has as many requests of a kind as it may."""
 

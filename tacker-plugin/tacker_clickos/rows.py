@@ -218,16 +218,17 @@ def _open_operations_of(context, vnf_id, modified_since):
 
 
 def open_operations(project_id):
-    """Return the number of a project's operations that are not over."""
+    """Return (id, id of the VNF) of a project's operations in progress."""
     return _open_operations(tacker_context.get_admin_context(), project_id)
 
 
 @db_api.context_manager.reader
 def _open_operations(context, project_id):
     table = models.VnfLcmOpOccs
-    return context.session.query(sa.func.count(table.id)).filter(
-        table.tenant_id == project_id,
-        table.operation_state.in_(OPEN)).scalar()
+    return [tuple(row) for row in context.session.query(
+        table.id, table.vnf_instance_id).filter(
+            table.tenant_id == project_id,
+            table.operation_state.in_(OPEN))]
 
 
 def ended_since(operation_id, since):

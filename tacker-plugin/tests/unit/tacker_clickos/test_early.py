@@ -234,10 +234,10 @@ class InstantiateTest(EarlyTestCase):
         asked.assert_called_once()
 
     def test_operations_that_begin_while_it_waits_count(self):
-        count = self.patch(rows, 'open_operations', return_value=0)
+        found = self.patch(rows, 'open_operations', return_value=[])
 
         def others_begin(*_arguments):
-            count.return_value = early.MAX_OPEN
+            found.return_value = [('o', 'v')] * early.MAX_OPEN
         self.patch(judgement, 'require', side_effect=others_begin)
         self.assertRefused(429, 'of this project are in progress',
                            _VNF + '/instantiate', self.body())

@@ -51,13 +51,13 @@ class RetryTest(database.DatabaseTestCase):
         """Else Tacker takes more, and carries out each."""
         operation_id = self.fail()
         before = self.operation().state_entered_time
-        self.assertEqual(0, rows.open_operations('t'))
+        self.assertEqual([], rows.open_operations('t'))
         self.assertEqual(202, self.retry(operation_id, 'rollback').status_int)
         found = self.operation()
         self.assertEqual('ROLLING_BACK', found.operation_state)
         self.assertEqual('Nova is away', found.error.detail)
         self.assertGreater(found.state_entered_time, before)
-        self.assertEqual(1, rows.open_operations('t'))
+        self.assertEqual(1, len(rows.open_operations('t')))
 
     def test_a_refused_one_changes_nothing(self):
         self.status = 409

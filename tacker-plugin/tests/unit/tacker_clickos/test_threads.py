@@ -32,6 +32,11 @@ _VNF = '/vnf_instances/' + base.VNF_ID
 _OPERATION = f'/vnf_lcm_op_occs/{base.VNF_ID}/'
 
 
+def _stored(number):
+    """Return operations in progress, as rows.open_operations()."""
+    return [('operation%d' % each, 'vnf%d' % each) for each in range(number)]
+
+
 class SharesTest(base.TestCase):
 
     def setUp(self):
@@ -273,7 +278,7 @@ class FilterTest(test_early.EarlyTestCase):
 
     def test_operations_of_a_project_are_bounded(self):
         count = self.patch(early.rows, 'open_operations',
-                           return_value=early.MAX_OPEN)
+                           return_value=_stored(early.MAX_OPEN))
         self.assertRefused(429, '128 of this project are in progress, the '
                            'limit is 128', _VNF + '/heal', {})
         count.assert_called_once_with('t')
@@ -288,39 +293,69 @@ class FilterTest(test_early.EarlyTestCase):
         """Tacker stores them a moment after they were counted."""
         stored, answers = [], []
 
-        def count(_project_id):
-            found = len(stored)
+        def found(_project_id):
+            found = list(stored)
             eventlet.sleep(0)
             return found
-        self.patch(early.rows, 'open_operations', side_effect=count)
+        self.patch(early.rows, 'open_operations', side_effect=found)
 
         def store():
+            operation_id = self.reached[-1].split('/')[2]
             eventlet.sleep(0)
-            stored.append(None)
+            stored.append((operation_id, 'v'))
             eventlet.sleep(0)
         self.on_request = store
 
-        def send():
-            answers.append(self.send(_OPERATION + 'rollback')[0])
-        for each in [eventlet.spawn(send)
-                     for _number in range(early.MAX_OPEN + 9)]:
+        def send(number):
+            answers.append(self.send(
+                '/vnf_lcm_op_occs/%x/rollback' % number)[0])
+        for each in [eventlet.spawn(send, number)
+                     for number in range(early.MAX_OPEN + 9)]:
             each.wait()
         self.assertEqual({202: early.MAX_OPEN, 429: 9},
                          collections.Counter(answers))
         self.assertEqual({}, early._beginning)
 
+    def test_an_operation_counts_once_when_it_is_stored(self):
+        """Tacker answers a moment later, for example after Keystone."""
+        others = _stored(early.MAX_OPEN - 2)
+        stored = [*others, ('old', base.VNF_ID)]
+        found = self.patch(early.rows, 'open_operations',
+                           return_value=stored)
+        with early.begun(self.context, _VNF + '/heal'):
+            # The row of an earlier operation of the VNF is not its own.
+            self.assertRefused(429, '128 of this project', '/vnf_instances/a'
+                               '/heal', {})
+            found.return_value = [*others, ('new', base.VNF_ID)]
+            self.assertPasses('/vnf_instances/a/heal', {})
+
+    def test_an_operation_begins_again_once(self):
+        """Tacker would take both, and roll back what the retry did."""
+        answers = []
+
+        def again():
+            self.on_request = lambda: None
+            for word in ('retry', 'rollback'):
+                answers.append(self.send(_OPERATION + word)[0])
+        self.on_request = again
+        self.assertEqual(202, self.send(_OPERATION + 'retry')[0])
+        self.assertEqual([409, 409], answers)
+        self.assertEqual(202, self.send(_OPERATION + 'rollback')[0])
+        self.assertEqual({}, early._beginning)
+
     def test_operations_that_begin_while_a_body_comes_count(self):
         self.patch(early.rows, 'open_operations',
-                   side_effect=[0, early.MAX_OPEN])
+                   side_effect=[[], _stored(early.MAX_OPEN)])
         self.assertRefused(429, 'the limit is 128', _VNF + '/heal', {})
 
     def test_what_is_over_does_not_count(self):
         self.make_operation('HEAL', 'STARTING', 5)
-        self.assertEqual((1, 0), (early.rows.open_operations('t'),
-                                  early.rows.open_operations('x')))
+        self.assertEqual(([(base.VNF_ID, base.VNF_ID)], []),
+                         (early.rows.open_operations('t'),
+                          early.rows.open_operations('x')))
         self.change(models.VnfLcmOpOccs,
                     operation_state='FAILED_TEMP')
-        self.assertEqual(0, early.rows.open_operations('t'))
+        self.assertEqual([], early.rows.open_operations('t'))
 
 
 class LockTest(test_update.UpdateTest):
