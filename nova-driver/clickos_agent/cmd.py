@@ -53,7 +53,7 @@ def main(argv=None):
     transport = oslo_messaging.get_rpc_transport(
         CONF, url=options.neutron_transport_url)
     neutron = ports.Neutron(transport, CONF.host, _NEUTRON_TIMEOUT_S)
-    port_chains = chains.Chains(_client(CONF), neutron, _record(options))
+    port_chains = chains.Chains(_client(CONF), neutron, _record(CONF))
     parts = [make_server(CONF, port_chains.reason),
              *make_ports(CONF, transport, neutron, port_chains),
              metrics.Endpoint(_client(CONF), options.metrics_host,
@@ -97,10 +97,11 @@ def _client(conf):
                         timing.MARGIN_S)
 
 
-def _record(options):
+def _record(conf):
     """:returns: where the chains in force are kept, with systemd's folder"""
     folders = os.environ.get('STATE_DIRECTORY', '').split(':')
-    return record.Record(options.state_dir or folders[0] or None)
+    folder = conf.clickos_agent.state_dir or folders[0] or None
+    return record.Record(folder, conf.host)
 
 
 def make_ports(conf, transport, neutron, port_chains):

@@ -23,12 +23,15 @@ class Record:
     has no definition of those that are not ready.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, host):
         """Keep chains.
 
         :param folder: path, or None to keep nothing
+        :param host: name of this host; the record of another one, as in a
+            copy of its disk, is not used
         """
         self._folder = folder and pathlib.Path(folder)
+        self._host = host
         self._saved = None
         self._fault = None
 
@@ -41,7 +44,7 @@ class Record:
             return {}
         path = self._folder / _NAME
         try:
-            return _parse(_read(path))
+            return _parse(_read(path), self._host)
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as e:
@@ -57,7 +60,8 @@ class Record:
         if not self._folder or chains == self._saved:
             return
         try:
-            self._write(json.dumps([*chains.values()]).encode())
+            self._write(json.dumps({
+                'host': self._host, 'chains': [*chains.values()]}).encode())
         except OSError as e:
             if str(e) != self._fault:
                 LOG.error('Chains in force are not kept for the next start '
@@ -102,11 +106,15 @@ def _open(path, flags):
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
-def _parse(text):
+def _parse(text, host):
     found = json.loads(text)
-    if not (isinstance(found, list) and all(map(_is_chain, found))):
+    if not _has(found, list, 'chains') or not all(map(_is_chain,
+                                                      found['chains'])):
         raise ValueError('expected a list of chains')
-    return {chain['chain']: chain for chain in found}
+    if found.get('host') != host:
+        raise ValueError(f'of host {found.get("host")!r:.100}, this is host '
+                         f'{host}')
+    return {chain['chain']: chain for chain in found['chains']}
 
 
 def _is_chain(value):

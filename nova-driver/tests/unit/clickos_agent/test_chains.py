@@ -24,6 +24,10 @@ def chain(name, hops=1):
     return {'switch': 'vale0', 'chain': name, 'hops': [{}] * hops}
 
 
+def of_host1(*found):
+    return json.dumps({'host': 'host1', 'chains': found})
+
+
 class Switch:
     """cosmosd's chains; calls are noted."""
 
@@ -76,8 +80,11 @@ class ChainsTest(testtools.TestCase):
         self.useFixture(fixtures.FakeLogger())
         self.folder = None
 
+    def record(self, host='host1'):
+        return record.Record(self.folder, host)
+
     def keeper(self, switch, neutron):
-        return chains.Chains(switch, neutron, record.Record(self.folder))
+        return chains.Chains(switch, neutron, self.record())
 
     def test_differences_are_set_and_removed(self):
         switch = Switch(NAMES[0], 'by-hand')
@@ -174,14 +181,16 @@ class ChainsTest(testtools.TestCase):
         self.keep()
         switch, neutron = Switch(), Neutron(chain(NAMES[0]))
         path = pathlib.Path(self.folder, 'chains.json')
-        for text in ('{', '[1]', '{}', '[' * 100_000):
+        for text in ('{', '[1]', '{}', '[' * 100_000, '{"chains": {}}'):
             path.write_text(text)
-            self.assertEqual({}, record.Record(self.folder).load())
+            self.assertEqual({}, self.record().load())
         good = chain('a') | {'segment': 7, 'nat': ['192.0.2.7/24'],
                              'classifiers': [{'source_port': None,
                                               'senders': ['2001:db8::1']}]}
-        path.write_text(json.dumps([good]))
-        self.assertEqual({'a': good}, record.Record(self.folder).load())
+        path.write_text(of_host1(good))
+        self.assertEqual({'a': good}, self.record().load())
+        # A copy of another host's disk.
+        self.assertEqual({}, self.record('host2').load())
         # Of another release, or not ours: the agent could read none again.
         for part in ({'switch': 1}, {'chain': None}, {'hops': None},
                      {'segment': [7]}, {'nat': 1}, {'nat': None},
@@ -190,10 +199,10 @@ class ChainsTest(testtools.TestCase):
                      {'classifiers': [{'senders': ['x']}]},
                      {'classifiers': [{'source_port': ['a']}]},
                      {'classifiers': [{'destination_port': {}}]}):
-            path.write_text(json.dumps([good, good | part]))
-            self.assertEqual({}, record.Record(self.folder).load(), part)
+            path.write_text(of_host1(good, good | part))
+            self.assertEqual({}, self.record().load(), part)
         path.unlink()
-        self.assert_reads_no_other_file(path, json.dumps([good]))
+        self.assert_reads_no_other_file(path, of_host1(good))
         path.mkdir()
         keeper = self.keeper(switch, neutron)
         logged = self.useFixture(fixtures.FakeLogger())
@@ -204,22 +213,22 @@ class ChainsTest(testtools.TestCase):
         path.rmdir()
         keeper.run_once()
         self.assertEqual({NAMES[0]: chain(NAMES[0])},
-                         record.Record(self.folder).load())
+                         self.record().load())
 
     def assert_reads_no_other_file(self, path, text):
         other = path.with_name('other')
         other.write_text(text)
         path.symlink_to(other)
-        self.assertEqual({}, record.Record(self.folder).load())
+        self.assertEqual({}, self.record().load())
         path.unlink()
         os.mkfifo(path)
-        self.assertEqual({}, record.Record(self.folder).load())
+        self.assertEqual({}, self.record().load())
         path.unlink()
         path.write_text(text)
         with mock.patch.object(record, '_MAX_SIZE', len(text) - 1):
-            self.assertEqual({}, record.Record(self.folder).load())
+            self.assertEqual({}, self.record().load())
         with mock.patch.object(record, '_MAX_SIZE', len(text)):
-            self.assertEqual(['a'], [*record.Record(self.folder).load()])
+            self.assertEqual(['a'], [*self.record().load()])
         path.unlink()
 
     def test_a_record_is_written_to_no_other_file(self):
@@ -228,10 +237,10 @@ class ChainsTest(testtools.TestCase):
         folder.joinpath('other').write_text('mine')
         for make in (lambda new: new.symlink_to(folder / 'other'), os.mkfifo):
             make(folder / 'chains.json.new')
-            record.Record(self.folder).save({'a': chain('a')})
+            self.record().save({'a': chain('a')})
             self.assertEqual('mine', folder.joinpath('other').read_text())
             self.assertEqual({'a': chain('a')},
-                             record.Record(self.folder).load())
+                             self.record().load())
 
     def test_a_chain_that_is_not_ready_stays_as_it_is(self):
         switch, neutron = Switch(*NAMES[:2]), Neutron()
@@ -276,7 +285,7 @@ class ChainsTest(testtools.TestCase):
             keeper = self.keeper(switch, neutron)
             keeper.run_once()
             self.assertEqual(stays, NAMES[0] in switch.chains, places)
-            self.assertEqual(stays, bool(record.Record(self.folder).load()))
+            self.assertEqual(stays, bool(self.record().load()))
             for again in (keeper, self.keeper(switch, neutron)):
                 switch.chains.clear()
                 again.restore()

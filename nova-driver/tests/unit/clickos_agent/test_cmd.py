@@ -83,7 +83,7 @@ class RecordTest(testtools.TestCase):
         options([])
         options.set_override('state_dir', state_dir and folders[0],
                              group='clickos_agent')
-        cmd._record(options.clickos_agent).save({})
+        cmd._record(options).save({})
         return [name for name, folder in zip('abc', folders)
                 if os.listdir(folder)]
 
@@ -93,7 +93,8 @@ class RecordTest(testtools.TestCase):
 
     def test_without_a_folder_nothing_is_kept(self):
         self.useFixture(fixtures.EnvironmentVariable('STATE_DIRECTORY'))
-        found = cmd._record(mock.Mock(state_dir=None))
+        found = cmd._record(mock.Mock(
+            **{'clickos_agent.state_dir': None}))
         found.save({UUID: {}})
         self.assertEqual({}, found.load())
 
