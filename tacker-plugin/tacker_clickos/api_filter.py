@@ -29,6 +29,7 @@ from tacker.db import api as db_api
 import webob
 import webob.dec
 
+from tacker_clickos import connections
 from tacker_clickos import decided
 from tacker_clickos import early
 from tacker_clickos import exception
@@ -368,6 +369,8 @@ def end_body(request):
                 rest_s = _REST_OF_EXCESS_S
             held.enter_context(contextlib.suppress(wsgi.ChunkReadError))
             held.enter_context(eventlet.Timeout(rest_s, False))
+            held.enter_context(request.environ.get(
+                connections.WAITING, contextlib.nullcontext)())
             source.rfile = _InTurn(source.rfile)
             _drop(source)
     source.rfile = _Ended()

@@ -22,6 +22,9 @@ from eventlet import wsgi
 HEAD_S = 60
 #: Seconds in which a client has to take a piece of an answer.
 ANSWER_S = 300
+#: Key of an environment: gives a context in which the connection waits for its
+#: client, and ends if threads run short.
+WAITING = 'clickos.waiting'
 #: The part of all threads that no connection without a request has.
 _KEPT = 8
 _CONTROL = re.compile(r'[\x00-\x08\x0a-\x1f\x7f]')
@@ -102,6 +105,10 @@ class Waiting:
             timer.cancel()
             self._remove(connection)
 
+    def is_ending(self, connection):
+        """Return whether a connection was ended, and its client is gone."""
+        return connection in self._ending
+
     def is_over(self, connection):
         """Note that the thread of a connection is free."""
         self._ending.discard(connection)
@@ -151,6 +158,11 @@ class Protocol(wsgi.HttpProtocol):
         self.wfile = _Answer(self.wfile, functools.partial(
             self._waiting.entry, self, ANSWER_S))
 
+    def get_environ(self):
+        """Give filters the means to wait for the client."""
+        return {**super().get_environ(), WAITING: functools.partial(
+            self._waiting.entry, self, ANSWER_S)}
+
     def handle_one_request(self):
         """Bound the wait for the head."""
         with contextlib.ExitStack() as self._head:
@@ -165,7 +177,7 @@ class Protocol(wsgi.HttpProtocol):
         self.rfile = lines = _Lines(self.rfile)
         found = super().parse_request()
         self._head.close()
-        if not (found and lines.is_whole):
+        if not (found and lines.is_whole) or self._waiting.is_ending(self):
             self.close_connection = True
             return False
         fault = _fault(self.requestline, self.headers)

@@ -8,6 +8,7 @@ from unittest import mock
 import eventlet
 from eventlet import wsgi
 
+from tacker_clickos import api_filter
 from tacker_clickos import connections
 from tacker_clickos import front
 from tests.unit.tacker_clickos import base
@@ -51,7 +52,8 @@ class ConnectionsTestCase(base.TestCase):
     def connect(self, *parts, address='127.0.0.1'):
         """Return a connection of a client that sends parts and then waits."""
         client = eventlet.connect(self.place, bind=(address, 0))
-        self.addCleanup(client.close)
+        # Without a reference to it eventlet would close it.
+        self.addCleanup(lambda: client.close())
         for part in parts:
             client.sendall(part)
         return client
@@ -160,6 +162,17 @@ class ThreadsTest(ConnectionsTestCase):
         self.assertEqual(b'', self.read(waiting[0]))
         self.assertLess(self.pool.running(), self.threads)
 
+    def test_rests_of_bodies_leave_threads_to_others(self):
+        """They need no token, and each has some seconds."""
+        with mock.patch.multiple(api_filter, _REST_S=999,
+                                 _REST_OF_EXCESS_S=999):
+            for number in range(3 * self.threads):
+                self.connect(_GET + b'Content-Length: 9\r\n\r\n')
+                while len(self.requests) == number:
+                    eventlet.sleep(0)
+            client = self.connect(_GET + b'Connection: close\r\n\r\n')
+            self.assertIn(b'200 OK', self.read(client))
+
     def test_those_of_the_address_with_the_most_end_first(self):
         other = self.connect(address='127.0.0.2')
         many = [self.connect() for _number in range(2 * self.threads)]
@@ -182,6 +195,19 @@ class ThreadsTest(ConnectionsTestCase):
             client.recv(4)
             self.wait_for_its_end()
         self.assertLess(len(self.read(client)), len(self.answer))
+
+    def test_a_head_that_comes_when_its_connection_ends(self):
+        """No client would learn what became of the request."""
+        client = self.connect()
+        while not self.waiting._waiting:
+            eventlet.sleep(0)
+        (connection,), = self.waiting._waiting.values()
+        client.sendall(_GET + _END)
+        self.waiting._end(connection)
+        self.assertEqual(b'', self.read(client))
+        self.wait_for_its_end()
+        self.assertEqual([], self.requests)
+        self.assertEqual(set(), self.waiting._ending)
 
     def test_no_place_is_counted_after_its_end(self):
         for parts in ((), (_GET,), (b'GET / \r\n\r\n',), (_GET + _END,)):
