@@ -90,9 +90,9 @@ class TablesCase(MemoryCase):
         for n, port in enumerate(('one', 'two', 'three')):
             self.insert_port(port, 'us', n)
 
-    def insert_port(self, port, project, number):
+    def insert_port(self, port, project, number, network='net'):
         """Insert a port with the MAC address of this number."""
         self.insert_resource(
-            'ports', id=port, network_id='net', device_id='s',
+            'ports', id=port, network_id=network, device_id='s',
             device_owner='', status='ACTIVE', project_id=project,
             admin_state_up=True, mac_address='fa:16:3e:00:00:%02x' % number)

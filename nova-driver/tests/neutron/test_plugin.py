@@ -102,7 +102,8 @@ class PluginTest(base.TablesCase):
         sfc.get_port_pair_groups.return_value = [
             {'id': 'group', 'port_pairs': ['pair']}]
         sfc.get_port_chains.return_value = [chain]
-        flows.get_flow_classifiers.return_value = [flow]
+        flows.get_flow_classifiers.return_value = [
+            flow, {'id': 'of another chain', 'logical_source_port': 'four'}]
         self.useFixture(fixtures.MockPatch(
             'neutron_clickos.sfc.rows.directory.get_plugin',
             side_effect={'sfc': sfc, 'flow_classifier': flows}.get))
@@ -150,6 +151,7 @@ class PluginTest(base.TablesCase):
             cfg.CONF.set_override(name, value, 'ml2_vale')
             self.addCleanup(cfg.CONF.clear_override, name, 'ml2_vale')
         self.insert_resource('networks', id='other', project_id='owner')
+        self.insert_port('four', 'us', 4, 'other')
         for number, (network, kind, physical, segment) in enumerate((
                 ('net', 'vlan', 'physnet1', 101), ('net', 'vlan', 'x', 102),
                 ('net', 'vxlan', None, 9), ('net', 'gre', None, 8),
