@@ -114,7 +114,7 @@ def drains(case, place):
         place.left.send_ip(_question(place, 4031) / scapy.Raw(b'comes late'),
                            place.left_mac)
         place.send(place.packet(b'comes late', sport=4031))
-        forwarding.ping(place, place.left, place.left_mac, places.LEFT_IP,
+        forwarding.ping(place, place.left, place.left_mac, place.left_ip,
                         b'behind them')
         place.vnf.control.write('pool.draining', '')
         _open(place, b'sentinel', 4032)
