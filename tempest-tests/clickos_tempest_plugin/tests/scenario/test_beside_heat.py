@@ -36,9 +36,16 @@ class BesideHeatTest(case.Rules, case.Scaling, base.OnHostTest):
 
     @classmethod
     def _make_vim(cls):
-        """Register a VIM whose user may make flavors; return its id."""
+        """Register a VIM whose user may make flavors; return its id.
+
+        The project may have a server of that memory.
+        """
         member, password = (cls.os_primary.credentials,
                             data_utils.rand_password())
+        quotas = cls.os_admin.quotas_client
+        quotas.update_quota_set(member.project_id, ram=2 * heat_csar.MEMORY)
+        cls.addClassResourceCleanup(quotas.delete_quota_set,
+                                    member.project_id)
         users, roles = (cls.os_admin.users_v3_client,
                         cls.os_admin.roles_v3_client)
         user = users.create_user(
