@@ -20,8 +20,9 @@ use crate::engine::class::Class;
 use crate::engine::element::Element;
 use crate::engine::graph::{Graph, count_ports};
 use crate::engine::{Config, Edge, ElementSlot, Engine, Plan};
-use crate::judge::{self, Spread};
+use crate::judge;
 use crate::registry::Registry;
+use crate::spread::Spread;
 use click_packet::PacketPool;
 use click_packet::memory::has_room;
 

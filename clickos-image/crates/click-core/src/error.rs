@@ -47,9 +47,15 @@ pub enum HandlerError {
 impl HandlerError {
     /// An element's refusal of a value; the router adds the handler's name.
     pub fn rejected(message: impl ToString) -> Self {
+        Self::of_message(message.to_string())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn of_message(message: String) -> Self {
         Self::Rejected {
             name: String::new(),
-            message: tidied(message.to_string()),
+            message: tidied(message),
         }
     }
 
@@ -114,6 +120,7 @@ impl HandlerError {
     }
 }
 
+#[inline(never)]
 fn tidied(mut text: String) -> String {
     tidy(&mut text);
     text

@@ -2,16 +2,15 @@
 //! Whether each thread could have a copy of what a configuration wants on all threads.
 //!
 //! This is judged whatever the number of threads is: what runs on one also runs on several.
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use click_lang::{Errors, Flat, FlatElement, Limits, Phase, SourcePos, Subject, text};
 
 use crate::asked::{ASKING, BINDING, asked, full, inside};
 use crate::engine::class::Class;
 use crate::engine::graph::Graph;
+use crate::spread::{Directory, NAME_BYTES, Spread, copy_of};
 
 /// Elements of these classes share tables of the router.
 pub const TOGETHER: [&[&str]; 2] = [
@@ -42,123 +41,10 @@ const OF_THREAD_0: [&str; 11] = [
 ];
 /// Types of `Script` that thread 0 runs.
 const SCRIPTS_OF_THREAD_0: [&str; 2] = ["DRIVER", "SIGNAL"];
-/// Classes whose arguments name handlers, or are free texts: what they name may run anywhere.
-const CALLERS: [&str; 16] = [
-    "BalancedThreadSched",
-    "ChatterSocket",
-    "ControlSocket",
-    "DriverManager",
-    "FlowThreadSched",
-    "IP6Print",
-    "IPClassifier",
-    "IPFilter",
-    "IPPrint",
-    "Message",
-    "Print",
-    "ScheduleInfo",
-    "Script",
-    "StaticThreadSched",
-    "StreamInspector",
-    "StringMatcher",
-];
 /// Elements of a configuration that may have copies.
 const MOST: usize = 64;
-/// Bytes that the name of an element takes in a `Directory`.
-pub(crate) const NAME_BYTES: usize = 64;
 /// The step that an error about memory or work names.
 const JUDGING: &str = "judging what is to run on all threads";
-
-/// Elements by their full names.
-pub struct Directory<'a>(BTreeMap<&'a str, usize>);
-
-impl<'a> Directory<'a> {
-    /// A directory of elements with these names, in the order of their numbers.
-    pub fn new(names: impl Iterator<Item = &'a str>) -> Self {
-        Self(names.enumerate().map(|(n, name)| (name, n)).collect())
-    }
-
-    /// The element that an element of the name `from` calls `name`: in its compound, or in those around it. With the
-    /// length of the name of the compound that it is in.
-    fn find(&self, from: &str, name: &str) -> Option<(usize, usize)> {
-        let mut around = from;
-        while let Some((outer, _)) = around.rsplit_once('/') {
-            if let Some(found) = self.0.get(format!("{outer}/{name}").as_str()) {
-                return Some((*found, outer.len()));
-            }
-            around = outer;
-        }
-        self.0.get(name).map(|found| (*found, 0))
-    }
-
-    /// The elements that an element of this name, class and configuration names; each with the length of the name of
-    /// the compound that it was found in.
-    pub fn named_by(
-        &self,
-        name: &str,
-        class: &str,
-        config: &str,
-    ) -> impl Iterator<Item = (usize, usize)> {
-        let args = match CALLERS.contains(&class) {
-            true => Vec::new(),
-            false => text::split_args(config),
-        };
-        let words = args.into_iter().flat_map(|arg| text::split_words(&arg));
-        words.filter_map(|word| self.find(name, &word))
-    }
-}
-
-/// The full names of elements and compound elements that are to have copies, however many threads there are.
-#[derive(Debug, Default)]
-pub(crate) struct Spread(Vec<String>);
-
-impl Spread {
-    /// True if nothing is to have copies.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The name of what is to have copies, and of the copy, if an element is inside of one: `f` and `f@1` for `f@1/a`.
-    fn of<'a>(&'a self, element: &'a str) -> Option<(&'a str, &'a str)> {
-        self.0.iter().find_map(|name| {
-            let copy = match inside(element, name) {
-                Some(_) => Some(name.len()),
-                None => copy_of(element, name),
-            };
-            Some((&**name, &element[..copy?]))
-        })
-    }
-
-    /// The element that `f@0/a` stands for: thread 0's copy, which has the name that the configuration gives it.
-    pub(crate) fn on_first(&self, element: &str) -> Option<String> {
-        self.0.iter().find_map(|name| {
-            let rest = element.strip_prefix(name.as_str())?.strip_prefix("@0")?;
-            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{name}{rest}"))
-        })
-    }
-
-    /// The fault of the first name in the arguments of an element that leads to another thread: out of an element with
-    /// copies, or into one.
-    pub(crate) fn misled<'n>(
-        &self,
-        (name, class, config): (&str, &str, &str),
-        directory: &Directory<'_>,
-        name_of: impl Fn(usize) -> &'n str,
-    ) -> Option<String> {
-        let own = self.of(name);
-        let mut named = directory.named_by(name, class, config);
-        named.find_map(|(other, around)| {
-            let other = name_of(other);
-            match own {
-                None => self
-                    .of(other)
-                    .map(|_| format!("names {other}, which runs on several threads")),
-                Some((of, copy)) => inside(&name[..around], copy)
-                    .is_none()
-                    .then(|| format!("names {other}, which the copies of \"{of}\" would share")),
-            }
-        })
-    }
-}
 
 /// The configuration, whose graph has no errors.
 struct Judge<'a> {
@@ -327,14 +213,6 @@ impl Judge<'_> {
         let name_of = |other: usize| &*self.flat.elements[other].name;
         self.spread.misled(own, directory, name_of)
     }
-}
-
-/// The length of the name of a copy of `name`, if `element` has that name or is in the copy.
-fn copy_of(element: &str, name: &str) -> Option<usize> {
-    let rest = element.strip_prefix(name)?.strip_prefix('@')?;
-    let number = rest.split('/').next().unwrap_or_default();
-    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-    is_number.then_some(name.len() + 1 + number.len())
 }
 
 /// True for the argument of a `Script` that belongs to thread 0.

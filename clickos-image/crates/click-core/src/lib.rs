@@ -35,6 +35,7 @@ mod registry;
 mod router;
 mod sched;
 mod signal;
+mod spread;
 mod storage;
 mod task_batching;
 #[cfg(feature = "threads")]

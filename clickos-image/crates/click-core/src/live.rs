@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::engine::context::Context;
 use crate::engine::element::Element;
 use crate::error::HandlerError;
-use crate::judge::{Directory, NAME_BYTES};
+use crate::spread::{Directory, NAME_BYTES};
 
 /// What an element has told the engine once it has started. It holds from when the element is in its place.
 #[derive(Clone, Copy, Default)]

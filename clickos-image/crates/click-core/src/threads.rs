@@ -24,9 +24,10 @@ use crate::engine::element::Element;
 pub use crate::engine::elsewhere::{Answer, Answered, Call, Threads};
 use crate::error::HandlerError;
 use crate::handler_info::{HandlerInfo, Kind};
-pub use crate::judge::{Directory, TOGETHER};
+pub use crate::judge::TOGETHER;
 use crate::registry::Registry;
 use crate::router::Router;
+pub use crate::spread::Directory;
 
 /// Classes whose elements start on each thread, since they tell a router something about all of its elements.
 const EVERYWHERE: [&str; 1] = ["ScheduleInfo"];

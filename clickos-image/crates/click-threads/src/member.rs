@@ -15,7 +15,8 @@ use vale_handoff::{Receiver, Sender, ring};
 use crate::gauge::Gauge;
 use crate::letters::{Letter, MAX_LINES, Phase, Shared};
 use crate::plan::{Plan, refusal};
-use crate::queue::{Inlet, Outlet, Slot, class};
+use crate::queue::{Inlet, Outlet, class};
+use crate::watch::Slot;
 use crate::watch::Watch;
 
 /// How long a thread waits for another one's answer; a test has no other thread that does.

@@ -10,7 +10,7 @@ use click_core::threads::{
 use click_core::{ConfigError, HandlerError, text};
 
 use crate::gauge::slots;
-use crate::queue::Slot;
+use crate::watch::Slot;
 
 /// Classes of elements that thread 0 runs, since it has the sockets.
 const OF_THREAD_0: [&str; 2] = ["ChatterSocket", "ControlSocket"];

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use click_core::class::{Arg, optional};
 use click_core::handler::{command, read, read_write};
 use click_core::text::{count_args, split_args};
-use click_core::threads::InTransit;
 use click_core::value::FromArg;
 use click_core::{
     Batch, Change, Class, Context, Element, Handler, HandlerError, Packet, Ring, Signal, Storage,
@@ -17,10 +16,7 @@ use vale_handoff::{Receiver, Sender};
 
 use crate::gauge::Gauge;
 use crate::letters::Shared;
-use crate::watch::{Far, Out, Watch};
-
-/// A place for a packet in a ring.
-pub type Slot = Option<InTransit>;
+use crate::watch::{Far, Out, Slot, Watch};
 
 /// Where a thread pushes.
 pub struct Inlet {

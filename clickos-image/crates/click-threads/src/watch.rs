@@ -4,15 +4,17 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use click_core::threads::Underway;
+use click_core::threads::{InTransit, Underway};
 use vale_handoff::{Receiver, Sender};
 
 use crate::gauge::Gauge;
-use crate::queue::Slot;
 
 /// How often the thread's loop looks at an inlet that waits for room until any room is enough. Before, half of the
 /// queue has to be empty, so that the two sides do not meet for each burst.
 const LOOKS: u32 = 64;
+
+/// A place for a packet in a ring.
+pub type Slot = Option<InTransit>;
 
 /// Tells the thread's loop that an end waits for the other side.
 pub struct Watch {

@@ -116,6 +116,8 @@ impl<'a> Args<'a> {
     }
 
     /// Keeps an error; beyond a number that a person can use it is only counted.
+    #[cold]
+    #[inline(never)]
     fn note(&mut self, mut message: String) {
         if self.errors.len() == ERRORS {
             self.beyond += 1;
@@ -169,14 +171,17 @@ impl<'a> Args<'a> {
         match T::from_arg(text, self.arg_context) {
             Ok(value) => Some(value),
             Err(message) => {
-                let message = match self.misspelt_secret(name, text) {
-                    Some(misspelt) => misspelt,
-                    None => format!("{name}: {message}"),
-                };
-                self.note(message);
+                self.refuse(name, text, &message);
                 None
             }
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, name: &str, text: &str, message: &str) {
+        let misspelt = self.misspelt_secret(name, text);
+        self.note(misspelt.unwrap_or_else(|| format!("{name}: {message}")));
     }
 
     /// What is wrong with a positional argument that begins with a keyword like that of a secret. Other messages would
