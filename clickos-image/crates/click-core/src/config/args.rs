@@ -180,8 +180,10 @@ impl<'a> Args<'a> {
     #[cold]
     #[inline(never)]
     fn refuse(&mut self, name: &str, text: &str, message: &str) {
-        let misspelt = self.misspelt_secret(name, text);
-        self.note(misspelt.unwrap_or_else(|| format!("{name}: {message}")));
+        match self.misspelt_secret(name, text) {
+            Some(misspelt) => self.note(misspelt),
+            None => self.note_about(name, message),
+        }
     }
 
     /// What is wrong with a positional argument that begins with a keyword like that of a secret. Other messages would
@@ -199,7 +201,13 @@ impl<'a> Args<'a> {
 
     /// Notes that an argument is wrong.
     pub fn error(&mut self, name: &str, message: impl ToString) {
-        self.note(format!("{name}: {}", message.to_string()));
+        self.note_about(name, &message.to_string());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_about(&mut self, name: &str, message: &str) {
+        self.note(format!("{name}: {message}"));
     }
 
     /// Notes something about the element that is no error.

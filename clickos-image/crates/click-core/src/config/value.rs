@@ -48,6 +48,8 @@ impl Shown for str {
 }
 
 /// The message that `found` is not `what` is expected.
+#[cold]
+#[inline(never)]
 pub fn expected(what: &str, found: &str) -> String {
     format!("expected {what}, got \"{}\"", found.shown())
 }
