@@ -22,8 +22,8 @@ import sys
 import tempfile
 import time
 
-#: How far it yields to the services: it has a third of their weight. With 10, a
-#: review of 3 s took over 60 s next to four busy processes.
+#: How far it yields to the services: it has a third of their weight. With 10,
+#: a review of 3 s took over 60 s next to four busy processes.
 _NICE = 5
 #: Bytes of each file that the process writes.
 _FILE_BYTES = 64 * 1024 * 1024
