@@ -26,6 +26,8 @@ from neutron_clickos.sfc import render
 
 LOG = logging.getLogger(__name__)
 
+conf.register_opts(cfg.CONF)
+
 _SEGMENT = segment_model.NetworkSegment
 
 
