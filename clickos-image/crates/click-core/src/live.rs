@@ -57,9 +57,7 @@ impl Engine {
         let ports = (slot.inputs.len(), slot.outputs.len());
         let mut args = Args::bind(class.args, config, ports, arg_context);
         let built = (class.build)(&mut args);
-        let errors = args.finish().errors;
-        let built = built.filter(|_| errors.is_empty());
-        built.ok_or_else(|| HandlerError::rejected(errors.join("\n")))
+        args.checked(built).map_err(HandlerError::rejected)
     }
 
     /// Checks the limits that hold for an element of a new router.

@@ -16,8 +16,7 @@ use crate::gauge::Gauge;
 use crate::letters::{Letter, MAX_LINES, Phase, Shared};
 use crate::plan::{Plan, refusal};
 use crate::queue::{Inlet, Outlet, class};
-use crate::watch::Slot;
-use crate::watch::Watch;
+use crate::watch::{Slot, Watch};
 
 /// How long a thread waits for another one's answer; a test has no other thread that does.
 const ANSWER: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });

@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use click_core::class::{Arg, optional};
 use click_core::handler::{command, read, read_write};
-use click_core::text::{count_args, split_args};
-use click_core::value::FromArg;
+use click_core::text::count_args;
 use click_core::{
-    Batch, Change, Class, Context, Element, Handler, HandlerError, Packet, Ring, Signal, Storage,
-    View,
+    Args, Batch, Change, Class, Context, Element, Handler, HandlerError, Packet, Ring, Signal,
+    Storage, View,
 };
 use vale_handoff::{Receiver, Sender};
 
@@ -531,20 +530,13 @@ const CAPACITY: usize = 1000;
 
 /// What a configuration says.
 fn given_capacity(view: &View<'_>, config: &str) -> Result<usize, HandlerError> {
-    let too_many = || HandlerError::rejected("too many arguments, the limit is 1");
     // the last one may be empty
     if count_args(config) > 2 {
-        return Err(too_many());
+        return Err(HandlerError::rejected("too many arguments, the limit is 1"));
     }
-    let args = split_args(config);
-    let given = match args.as_slice() {
-        [] => return Ok(CAPACITY),
-        [given] => given,
-        _ => return Err(too_many()),
-    };
-    let value = given.strip_prefix("CAPACITY ").unwrap_or(given);
-    let capacity = usize::from_arg(value.trim(), view.arg_context());
-    capacity.map_err(|message| HandlerError::rejected(format!("CAPACITY: {message}")))
+    let mut args = Args::bind(ARGS, config, (1, 1), view.arg_context());
+    let capacity = args.or("CAPACITY", CAPACITY);
+    args.checked(capacity).map_err(HandlerError::rejected)
 }
 
 fn text(n: impl ToString) -> Result<String, HandlerError> {

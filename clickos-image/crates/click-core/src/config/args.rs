@@ -253,6 +253,16 @@ impl<'a> Args<'a> {
         self.arg_context
     }
 
+    /// What was made of the arguments, if nothing is wrong with them.
+    ///
+    /// # Errors
+    /// What is wrong, a line for each.
+    pub fn checked<T>(self, made: Option<T>) -> Result<T, String> {
+        let errors = self.finish().errors;
+        let made = made.filter(|_| errors.is_empty());
+        made.ok_or_else(|| errors.join("\n"))
+    }
+
     /// The errors, the notices and the defined names.
     pub(crate) fn finish(mut self) -> ParsedArgs {
         if self.beyond > 0 {
