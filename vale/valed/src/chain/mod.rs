@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use vale_proto::{ChainInfo, ChainName, ChainSet, IpNet, MAX_CHAINS, PortName};
 
-use crate::frame::nsh::{Label, Link, State};
+use crate::frame::nsh::{Heard, Label, Link};
 use crate::port::Port;
 use balance::Balance;
 use exit::{Exit, exits, retire, shares_pair};
@@ -161,11 +161,11 @@ impl Definition {
     }
 }
 
-/// A state that another host announced.
+/// What another host sent.
 pub struct ReceivedState {
     link: Arc<Link>,
     from: IpAddr,
-    state: State,
+    heard: Heard,
 }
 
 /// Why a chain cannot be set.

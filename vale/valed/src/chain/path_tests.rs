@@ -353,6 +353,25 @@ fn a_host_that_is_gone_blocks_or_is_passed_by() {
     }
 }
 
+/// The states of a busy host come late; its packets come.
+#[test]
+fn a_host_that_sends_packets_lives() {
+    let mut hosts = Hosts::new(2);
+    hosts.chain(vec![wire(0), wire(1)], json!({}));
+    for n in 0..5 {
+        hosts.nets[0].a.send(&there(n));
+        hosts.round();
+        assert_eq!([0, 1].map(|hop| hosts.relay(hop, true)), [1, 1]);
+        hosts.pass(SILENT / 2);
+        hosts.nets[0].tick(hosts.now);
+        assert_eq!(hosts.nets[0].info().live_pairs, [1, 1]);
+    }
+    assert_eq!(hosts.nets[0].b.received().len(), 5);
+    hosts.pass(SILENT);
+    hosts.nets[0].tick(hosts.now);
+    assert_eq!(hosts.nets[0].info().live_pairs, [1, 0]);
+}
+
 #[test]
 fn flows_spread_over_hosts_by_weight_and_answers_find_the_same_instance() {
     let mut hosts = Hosts::new(2);

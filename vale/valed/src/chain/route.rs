@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use vale_proto::{ChainSet, HostState, Path, PortName};
 
-use crate::frame::nsh::{Link, State};
+use crate::frame::nsh::{Heard, Link, State};
 
-/// A host that says nothing for this long is gone.
+/// A host that sends neither states nor packets for this long is gone.
 pub const DEAD_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A host and the last state that it announced.
@@ -83,10 +83,16 @@ impl Route {
         }
     }
 
-    /// Takes the state of a host. True if a pair came or went.
-    pub fn take(&mut self, from: IpAddr, state: &State, now: Instant) -> bool {
+    /// Takes what a host sent. True if a pair came or went.
+    pub fn take(&mut self, from: IpAddr, heard: &Heard, now: Instant) -> bool {
+        let (Heard::Frame(version) | Heard::State(State { version, .. })) = heard;
         let mut hosts = self.hosts.iter_mut();
-        let Some(host) = hosts.find(|h| h.address == from && self.version == state.version) else {
+        let Some(host) = hosts.find(|h| h.address == from && self.version == *version) else {
+            return false;
+        };
+        let Heard::State(state) = heard else {
+            // A host that sends packets by the version lives, however late its states are.
+            host.seen = host.seen.map(|_| now);
             return false;
         };
         (host.seen, host.in_force) = (Some(now), state.in_force);

@@ -17,7 +17,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const PENDING_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Chains {
-    /// The states received since from other hosts. One worker asks, for all.
+    /// What came since from other hosts. One worker asks, for all.
     pub fn received_states(&self) -> Vec<ReceivedState> {
         let links = self
             .chains
@@ -25,10 +25,10 @@ impl Chains {
             .filter_map(|c| Some(&c.route.as_ref()?.link));
         let of = |link: &Arc<Link>| {
             let link = Arc::clone(link);
-            let states = link.take().into_iter();
-            states.map(move |(from, state)| {
+            let all = link.take().into_iter();
+            all.map(move |(from, heard)| {
                 let link = Arc::clone(&link);
-                ReceivedState { link, from, state }
+                ReceivedState { link, from, heard }
             })
         };
         links.flat_map(of).collect()
@@ -38,9 +38,9 @@ impl Chains {
     pub fn receive_states(&mut self, received: &[ReceivedState], ports: &Ports, now: Instant) {
         let mut differs = false;
         for route in self.chains.iter_mut().filter_map(|c| c.route.as_mut()) {
-            for ReceivedState { link, from, state } in received {
+            for ReceivedState { link, from, heard } in received {
                 let own = Arc::ptr_eq(link, &route.link);
-                differs |= own && route.take(*from, state, now);
+                differs |= own && route.take(*from, heard, now);
             }
             differs |= route.expire(now);
         }

@@ -11,7 +11,7 @@ use crate::device::vxlan::{Endpoint, Form, Tunnels, counter_of, lock};
 use crate::device::{Buffers, Burst, Device};
 use crate::frame::gso::TxOffload;
 use crate::frame::headers::ETHERNET;
-use crate::frame::nsh::{self, Content, HEADERS, Label, Link, NSH, State};
+use crate::frame::nsh::{self, Content, HEADERS, Heard, Label, Link, NSH, State};
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::{TxFrame, append};
 
@@ -57,6 +57,7 @@ impl Paths {
             event,
             datagram: Vec::new(),
             refused: 0,
+            senders: Senders::default(),
         };
         Ok((port, link))
     }
@@ -74,6 +75,32 @@ pub struct PathPort {
     datagram: Vec<u8>,
     /// Datagrams of peers that are no packets of the path.
     refused: u64,
+    senders: Senders,
+}
+
+/// The peers, with versions of the chain, whose frames came since the last tick.
+#[derive(Default)]
+struct Senders {
+    tick: u32,
+    found: Vec<(usize, u64)>,
+}
+
+/// Peers with versions that are kept apart: each host has few versions at a time.
+const MAX_SENDERS: usize = 64;
+
+impl Senders {
+    /// True for the first frame in a tick.
+    fn are_new(&mut self, tick: u32, sender: (usize, u64)) -> bool {
+        if self.tick != tick {
+            self.tick = tick;
+            self.found.clear();
+        }
+        let is_new = self.found.len() < MAX_SENDERS && !self.found.contains(&sender);
+        if is_new {
+            self.found.push(sender);
+        }
+        is_new
+    }
 }
 
 impl PathPort {
@@ -81,17 +108,27 @@ impl PathPort {
     fn sorts(&mut self, bytes: &[u8], peer: usize) -> bool {
         let label = nsh::parse_nsh(bytes).filter(|(label, _)| label.number == self.link.number);
         match label {
-            Some((_, Content::Frame)) if bytes.len() >= NSH + ETHERNET => return true,
+            Some((label, Content::Frame)) if bytes.len() >= NSH + ETHERNET => {
+                let sender = (peer, label.version);
+                if self.senders.are_new(self.link.tick(), sender) {
+                    self.keep(peer, Some(Heard::Frame(label.version)));
+                }
+                return true;
+            }
             Some((label, Content::State)) => {
                 let state = State::parse(label.version, &bytes[NSH..]);
-                let from = self.peers.get(peer).copied().flatten();
-                if let Some((from, state)) = from.zip(state) {
-                    self.link.keep(from, state);
-                }
+                self.keep(peer, state.map(Heard::State));
             }
             _ => self.refused += 1,
         }
         false
+    }
+
+    fn keep(&self, peer: usize, heard: Option<Heard>) {
+        let from = self.peers.get(peer).copied().flatten();
+        if let Some((from, heard)) = from.zip(heard) {
+            self.link.keep(from, heard);
+        }
     }
 }
 

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The states that the hosts of a chain's path exchange.
 use std::net::{IpAddr, UdpSocket};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Content, FIRST_INDEX, Label, State, TTL, headers};
 
-/// States that wait for the next look at the chains.
-const STATES: usize = 512;
+/// What waits for the next tick of the chains at most.
+const HEARD: usize = 512;
+
+/// A sign of life of another host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    State(State),
+    /// A frame came by this version.
+    Frame(u64),
+}
 
 /// The states that the hosts of one path exchange.
 pub struct Link {
@@ -14,7 +23,9 @@ pub struct Link {
     pub local: IpAddr,
     port: u16,
     socket: Arc<UdpSocket>,
-    states: Mutex<Vec<(IpAddr, State)>>,
+    heard: Mutex<Vec<(IpAddr, Heard)>>,
+    /// The number of the tick to come.
+    tick: AtomicU32,
 }
 
 impl Link {
@@ -25,7 +36,8 @@ impl Link {
             local,
             port,
             socket,
-            states: Mutex::default(),
+            heard: Mutex::default(),
+            tick: AtomicU32::default(),
         }
     }
 
@@ -38,12 +50,17 @@ impl Link {
         self.port
     }
 
-    /// Keeps a state that came.
-    pub fn keep(&self, from: IpAddr, state: State) {
-        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        if states.len() < STATES {
-            states.push((from, state));
+    /// Keeps what came for the next tick.
+    pub fn keep(&self, from: IpAddr, heard: Heard) {
+        let mut all = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < HEARD {
+            all.push((from, heard));
         }
+    }
+
+    /// A number that changes when what was kept has been taken.
+    pub fn tick(&self) -> u32 {
+        self.tick.load(Ordering::Relaxed)
     }
 
     /// Announces a state to another host. A lost one costs time only.
@@ -60,8 +77,9 @@ impl Link {
         let _ = self.socket.send_to(&datagram, (host, self.port));
     }
 
-    /// The states that came since.
-    pub fn take(&self) -> Vec<(IpAddr, State)> {
-        std::mem::take(&mut self.states.lock().unwrap_or_else(PoisonError::into_inner))
+    /// What came since.
+    pub fn take(&self) -> Vec<(IpAddr, Heard)> {
+        self.tick.fetch_add(1, Ordering::Relaxed);
+        std::mem::take(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -4,7 +4,7 @@
 mod link;
 
 use crate::frame::headers::octets;
-pub use link::Link;
+pub use link::{Heard, Link};
 
 /// VXLAN-GPE header, in bytes.
 const GPE: usize = 8;
