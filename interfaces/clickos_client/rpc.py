@@ -16,7 +16,7 @@ RELAYED = {
     'flows_write': ('handler-write', {'writes', 'timeout_ms'}),
     'config_replace': ('router-install', {'config', 'config_name',
                                           'change_id', 'timeout_ms'}),
-    'changes_settle': ('change-settle', {'number'}),
+    'changes_settle': ('change-fence', {'number'}),
     'port_list': ('vif-list', set()),
 }
 #: The version that each method came with, if not with the oldest.

@@ -134,7 +134,8 @@ const VERBS: &[Verb<Daemon>] = &[
     on_site!(ReadHandler, routers::read),
     on_site!(ReadHandlers, routers::read_many),
     on_site!(WriteHandlers, changes::write),
-    on_site!(SettleChanges, changes::settle),
+    on_site!(FenceChanges, changes::fence),
+    on_site!(SettleChanges, changes::fence),
     Verb::of::<verb::Events>(&Subscribing(|d: &Daemon| d.site.events.subscribe())),
 ];
 
@@ -293,6 +294,18 @@ mod tests {
             );
         }
         assert_eq!(bench.world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn names_of_before_1_0_are_verbs() {
+        let bench = bench();
+        bench.call("create", create_args()).unwrap();
+        let fence = |verb: &str, number: u64| {
+            let args = json!({"uuid": uuid(1), "number": number});
+            bench.call(verb, args).unwrap()["newest"].clone()
+        };
+        assert_eq!(fence("change-settle", 4), 4);
+        assert_eq!(fence("change-fence", 0), 4);
     }
 
     #[test]

@@ -72,11 +72,11 @@ pub struct ChangeId {
     pub incarnation: Option<Uuid>,
 }
 
-/// Changes of a guest up to a number.
+/// A number that all later changes of a guest are above.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct UpTo {
+pub struct ChangeFence {
     pub uuid: Uuid,
     pub number: u64,
 }

@@ -133,7 +133,10 @@ verbs! {
     /// instead of the guest's words (adr/0067).
     WriteHandlers "handler-write" [agent, nova] large: Writes => answer::Applied;
     /// Lists the newest 16 verdicts of numbered changes. The guest takes no change up to `number` any more.
-    SettleChanges "change-settle" [agent]: UpTo => answer::Changes;
+    FenceChanges "change-fence" [agent]: ChangeFence => answer::Changes;
     /// From the answer on, the connection carries only events.
     Events "events" [agent, nova]: NoArgs => Done;
+
+    /// The name of `change-fence` before 1.0.
+    SettleChanges "change-settle" [agent]: ChangeFence => answer::Changes;
 }

@@ -394,7 +394,7 @@ class FakeCosmosd(fixtures.Fixture):
         return {'generation': 2,
                 **(taken(change_id['number']) if change_id else {})}
 
-    def _do_change_settle(self, uuid, number):
+    def _do_change_fence(self, uuid, number):
         self._guest(uuid)
         return {'incarnation': INCARNATION, 'newest': number, 'applied': [],
                 'refused': [], 'pending': []}

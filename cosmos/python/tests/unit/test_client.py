@@ -86,6 +86,36 @@ class TestSession(ClientCase):
         self.assertIsNot(connections[0], connections[2])
 
 
+class TestOlderDaemon(ClientCase):
+    """A daemon of the release before, whose verbs have other names."""
+
+    def answer(self, _file, request):
+        verb = request['verb']
+        if verb in ('create', *cosmos_client.client._OLD_NAMES.values()):
+            return server.error('bad-request', '%s: bad' % verb) \
+                if request['args'] else server.ok(by=verb)
+        return server.error('bad-request', 'unknown verb "%s"' % verb)
+
+    def test_it_is_asked_by_the_name_that_it_knows(self):
+        _, asked = self.serve(self.answer)
+        session = asked.session()
+        self.addCleanup(session.close)
+        for new, old in cosmos_client.client._OLD_NAMES.items():
+            self.assertEqual({'by': old}, asked.call(new))
+            self.assertEqual({'by': old}, session.call(new))
+            self.assertEqual('%s: bad' % old,
+                             self.failure(asked.call, new, a=1).message)
+
+    def test_nothing_else_is_asked_twice(self):
+        srv, asked = self.serve(self.answer)
+        self.assertEqual('create: bad',
+                         self.failure(asked.call, 'create', a=1).message)
+        self.assertIn('unknown verb',
+                      self.failure(asked.call, 'nothing').message)
+        self.assertEqual(['create', 'nothing'],
+                         [each['verb'] for each in srv.requests])
+
+
 class TestErrors(ClientCase):
     def test_daemon_error_is_raised_verbatim(self):
         text = 'fw.click:1:1: no element class "Nope"\nfw.click:2:1: …'

@@ -225,7 +225,7 @@ class EndpointTest(testtools.TestCase):
         answer = self.call('changes_settle', server_id=UUID, number=7)
         self.assertEqual([], answer['pending'])
         self.assertEqual({'uuid': UUID, 'number': 7},
-                         self.cosmosd.args('change-settle'))
+                         self.cosmosd.args('change-fence'))
 
     def test_a_service_of_the_release_before(self):
         for method, args in (
@@ -239,4 +239,4 @@ class EndpointTest(testtools.TestCase):
                              self.cosmosd.args(verb)['change_id'])
         self.call('changes_settle', server_id=UUID, attempt=7)
         self.assertEqual({'uuid': UUID, 'number': 7},
-                         self.cosmosd.args('change-settle'))
+                         self.cosmosd.args('change-fence'))
