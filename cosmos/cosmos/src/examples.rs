@@ -12,7 +12,7 @@ Examples:
   cosmos install fw firewall.click
   cosmos load fw other.click --rid 1 && cosmos start fw --rid 1
   cosmos save fw && cosmos restore fw
-  cosmos move fw --to /run/host-b/cosmosd.sock
+  cosmos migrate fw --to /run/host-b/cosmosd.sock
   cosmos doctor
   cosmos -o json list
 
@@ -72,10 +72,10 @@ pub const RESTORE: &str = "\
 Example:
   cosmos restore fw";
 
-pub const MOVE: &str = "\
+pub const MIGRATE: &str = "\
 Example, with the other host's socket brought here by SSH:
   ssh -N -L /run/host-b.sock:/run/clickos/cosmosd.sock root@host-b &
-  cosmos move fw --to /run/host-b.sock
+  cosmos migrate fw --to /run/host-b.sock
 
 The command halts the guest. It copies the configurations and the value of every handler that
 can be read and written, counters too. Then it starts the guest on the other host and destroys

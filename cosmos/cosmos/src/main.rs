@@ -2,17 +2,17 @@
 //! `cosmos`: creates guests and talks to them, through cosmosd's socket.
 #![forbid(unsafe_code)]
 
-mod carried;
 mod commands;
 mod create;
 mod doctor;
+mod element_state;
 mod examples;
 mod guestfile;
 mod image;
+mod migrate;
 mod output;
 mod progress;
 mod react;
-mod relocate;
 mod routers;
 mod vif;
 mod xl_syntax;
@@ -96,8 +96,8 @@ enum Command {
     #[command(after_help = examples::RESTORE)]
     Restore { guest: String },
     /// Move a running guest to another host
-    #[command(after_help = examples::MOVE)]
-    Move(Move),
+    #[command(alias = "move", after_help = examples::MIGRATE)]
+    Migrate(Migrate),
     /// Remove an interface's port from the switch; the guest continues
     #[command(after_help = examples::VIF_REMOVE)]
     VifRemove {
@@ -299,7 +299,7 @@ pub struct OfRouter {
 }
 
 #[derive(Args)]
-pub struct Move {
+pub struct Migrate {
     guest: String,
     /// The other host's cosmosd: its socket, brought here by SSH for example
     #[arg(long)]
@@ -360,7 +360,7 @@ fn run(options: &Options) -> Result<(), Failure> {
         Command::Remove(args) => session.remove_router(args),
         Command::Save { guest } => session.save(guest),
         Command::Restore { guest } => session.restore(guest),
-        Command::Move(args) => session.relocate(args),
+        Command::Migrate(args) => session.migrate(args),
         Command::VifRemove { guest, devid } => session.remove_vif(guest, *devid),
         Command::VifSet { guest, devid, link } => {
             session.set_vif(guest, *devid, *link == LinkState::Up)

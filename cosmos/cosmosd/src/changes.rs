@@ -204,7 +204,7 @@ mod tests {
     use crate::lifecycle::{destroy, links, migration, relink};
     use crate::spec::Spec;
     use crate::testing::{World, good, of, spec, uuid};
-    use cosmos_proto::{MoveSource, Passing, Run};
+    use cosmos_proto::{MigrateBegin, Passing, Run};
 
     /// No answer takes as long, in milliseconds.
     const SOON: u64 = 60_000;
@@ -274,8 +274,8 @@ mod tests {
         install(&world.site, &args)
     }
 
-    fn leaving(n: u16) -> MoveSource {
-        MoveSource {
+    fn leaving(n: u16) -> MigrateBegin {
+        MigrateBegin {
             uuid: uuid(n),
             timeout_ms: good(SOON),
         }
@@ -515,7 +515,7 @@ mod tests {
         assert_eq!(code(write(&world, 6, "deny all")), "busy");
         let refused = super::fence(&world.site, &fenced).unwrap_err();
         assert_eq!(refused.code, Code::Busy);
-        migration::settle(&world.site, &of(1), MOVER).unwrap();
+        migration::commit(&world.site, &of(1), MOVER).unwrap();
         migration::forget_client(&world.site, MOVER);
         let world = world.restart();
         assert_eq!(code(write(&world, 6, "deny all")), "stale");

@@ -12,7 +12,12 @@ _PIECE = 1 << 20
 #: What saving or restoring a guest may take, in seconds.
 _LONG_S = {'save': 120, 'restore': 120}
 #: Verbs that a cosmosd of before 1.0 knows by another name.
-_OLD_NAMES = {'change-fence': 'change-settle'}
+_OLD_NAMES = {'change-fence': 'change-settle',
+              'migrate-begin': 'move-begin',
+              'migrate-commit': 'move-settle',
+              'migrate-cancel': 'move-cancel',
+              'migrate-receive': 'move-receive',
+              'migrate-finish': 'move-arrive'}
 
 
 class Daemon:
@@ -99,7 +104,7 @@ class CosmosClient(Daemon):
 class Session(CosmosClient):
     """A client whose calls share one connection, for one thread.
 
-    cosmosd undoes a move that is not over when the connection ends.
+    cosmosd undoes a migration that is not over when the connection ends.
     """
 
     def __init__(self, socket_path, timeout_s=10):

@@ -79,7 +79,7 @@ class TestSession(ClientCase):
         _, client = self.serve(answer)
         session = client.session()
         self.addCleanup(session.close)
-        for verb in ('move-begin', 'move-settle'):
+        for verb in ('migrate-begin', 'migrate-commit'):
             session.call(verb, uuid=UUID)
         client.call('destroy', uuid=UUID)
         self.assertIs(connections[0], connections[1])
