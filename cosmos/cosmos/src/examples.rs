@@ -20,7 +20,7 @@ A guest is named by its UUID or by its name.
 Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no such guest,
 4 the daemon cannot be reached or did not answer.";
 
-pub const REACT: &str = "\
+pub const ON_DEMAND: &str = "\
 The configuration has the variables $ADDRESS and $MAC of its guest:
   FromDevice(0) -> c :: Classifier(12/0806 20/0001, -);
   c[0] -> ARPResponder($ADDRESS $MAC) -> q :: Queue -> ToDevice(0);
@@ -30,7 +30,7 @@ An ARP request for an address makes its guest, and so does a frame to its MAC ad
 four octets of the address. The frames that come meanwhile go to the guest once it forwards.
 
 Example, with a guest file that has vif = ['segment=7']:
-  cosmos react customer.cfg --network 10.0.0.0/24 --most 50 --idle 300";
+  cosmos on-demand customer.cfg --network 10.0.0.0/24 --most 50 --idle 300";
 
 pub const DESTROY: &str = "\
 Example:

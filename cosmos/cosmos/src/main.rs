@@ -10,9 +10,9 @@ mod examples;
 mod guestfile;
 mod image;
 mod migrate;
+mod on_demand;
 mod output;
 mod progress;
-mod react;
 mod routers;
 mod vif;
 mod xl_syntax;
@@ -66,8 +66,8 @@ enum Command {
     #[command(after_help = guestfile::HELP)]
     Create(Create),
     /// Make a guest when a frame asks for its address, until interrupted
-    #[command(after_help = examples::REACT)]
-    React(React),
+    #[command(alias = "react", after_help = examples::ON_DEMAND)]
+    OnDemand(OnDemand),
     /// Destroy a guest; one that does not exist is no error
     #[command(after_help = examples::DESTROY)]
     Destroy { guest: String },
@@ -236,7 +236,7 @@ pub struct Create {
 }
 
 #[derive(Args)]
-pub struct React {
+pub struct OnDemand {
     /// The guest file of all guests; its first interface says in which segment they are
     file: PathBuf,
     /// The addresses that get guests; once for each network
@@ -349,7 +349,7 @@ fn run(options: &Options) -> Result<(), Failure> {
     let session = Session::new(&options.socket, options.output);
     match &options.command {
         Command::Create(args) => session.create(args),
-        Command::React(args) => session.react(args),
+        Command::OnDemand(args) => session.on_demand(args),
         Command::Destroy { guest } => session.destroy(guest),
         Command::List => session.list(),
         Command::Info { guest } => session.info(guest),
@@ -402,6 +402,18 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn names_of_before_1_0_are_commands() {
+        for (line, name) in [
+            ("move fw --to /run/b.sock", "migrate"),
+            ("react a.cfg --network 10.0.0.0/24", "on-demand"),
+        ] {
+            let words = ["cosmos"].into_iter().chain(line.split(' '));
+            let found = Options::command().get_matches_from(words);
+            assert_eq!(found.subcommand_name(), Some(name), "{line}");
+        }
     }
 
     #[test]
