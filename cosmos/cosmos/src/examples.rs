@@ -10,7 +10,7 @@ Examples:
   cosmos read fw counter.count
   cosmos write fw fw.config 'allow icmp, deny all'
   cosmos install fw firewall.click
-  cosmos load fw other.click --rid 1 && cosmos start fw --rid 1
+  cosmos install fw other.click --rid 1 --halted && cosmos start fw --rid 1
   cosmos save fw && cosmos restore fw
   cosmos migrate fw --to /run/host-b/cosmosd.sock
   cosmos doctor
@@ -43,11 +43,6 @@ Example, the names of all that run:
 pub const INFO: &str = "\
 Example, the guest's domain:
   cosmos info fw -o json | jq .domid";
-
-pub const LOAD: &str = "\
-Example:
-  cosmos load fw second.click --rid 1
-  cosmos start fw --rid 1";
 
 pub const START: &str = "\
 Example:
@@ -101,9 +96,11 @@ Example, in a script:
   cosmos doctor || exit";
 
 pub const INSTALL: &str = "\
-Example, from a file and from standard input:
+Examples, from a file, from standard input, and a second router that runs later:
   cosmos install fw firewall.click
-  sed s/80/443/ firewall.click | cosmos install fw -";
+  sed s/80/443/ firewall.click | cosmos install fw -
+  cosmos install fw second.click --rid 1 --halted
+  cosmos start fw --rid 1";
 
 pub const READ: &str = "\
 Examples:

@@ -77,8 +77,8 @@ enum Command {
     /// Show a guest
     #[command(after_help = examples::INFO)]
     Info { guest: String },
-    /// Install a router without running it; `start` lets it run
-    #[command(after_help = examples::LOAD)]
+    /// The name of `install --halted` before 1.0
+    #[command(hide = true)]
     Load(Install),
     /// Let a halted router run
     #[command(after_help = examples::START)]
@@ -282,6 +282,9 @@ pub struct Install {
     guest: String,
     /// File with the Click configuration, - for standard input; an empty one removes the router
     config: PathBuf,
+    /// Do not run it; `start` lets it run
+    #[arg(long)]
+    halted: bool,
     #[command(flatten)]
     router: Router,
     #[command(flatten)]
@@ -353,8 +356,8 @@ fn run(options: &Options) -> Result<(), Failure> {
         Command::Destroy { guest } => session.destroy(guest),
         Command::List => session.list(),
         Command::Info { guest } => session.info(guest),
-        Command::Install(args) => session.install(args),
-        Command::Load(args) => session.load(args),
+        Command::Install(args) => session.install(args, args.halted),
+        Command::Load(args) => session.install(args, true),
         Command::Start(args) => session.run_router(args, true),
         Command::Stop(args) => session.run_router(args, false),
         Command::Remove(args) => session.remove_router(args),
@@ -418,7 +421,8 @@ mod tests {
 
     #[test]
     fn every_command_has_an_example() {
-        for command in Options::command().get_subcommands() {
+        let all = Options::command();
+        for command in all.get_subcommands().filter(|each| !each.is_hide_set()) {
             let help = command.get_after_help().map(ToString::to_string);
             let call = format!("\n  cosmos {} ", command.get_name());
             let help = help.unwrap_or_default().replace('\n', " \n");

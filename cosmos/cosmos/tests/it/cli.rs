@@ -93,8 +93,11 @@ fn scripts_get_json() {
     assert_eq!(json("list")[0]["name"], "g");
     assert_eq!(json("host")["guests"], 1);
     assert_eq!(json("install g FILE")["generation"], 2);
-    assert_eq!(json("load g FILE --rid 3")["generation"], 1);
+    assert_eq!(json("install g FILE --rid 3 --halted")["generation"], 1);
     assert_eq!(json("routers g")[1]["state"], "Halted");
+    // By the name before 1.0.
+    assert_eq!(json("load g FILE --rid 4")["generation"], 1);
+    assert_eq!(json("routers g")[2]["state"], "Halted");
     assert_eq!(json("read g c.count")["value"], "0");
     assert!(
         json("handlers g")
@@ -197,7 +200,7 @@ fn create_seven(bed: &Testbed, memory: &str) {
         (done(bed, &["read", "seven", "c.count"]).trim() == "7").then_some(())
     });
     done(bed, &["write", "seven", "s.active", "false"]);
-    done(bed, &["load", "seven", config, "--rid", "5"]);
+    done(bed, &["install", "seven", config, "--rid", "5", "--halted"]);
 }
 
 #[test]
