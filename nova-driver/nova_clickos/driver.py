@@ -535,7 +535,7 @@ class ClickOSDriver(driver.ComputeDriver):
                            migration_status=status)
 
     def live_migration_abort(self, instance):
-        """Let a guest stay whose migration is under way and has not settled.
+        """Let a guest stay whose migration is under way and not committed.
 
         :raises: MigrationError
         """

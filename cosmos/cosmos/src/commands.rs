@@ -27,6 +27,9 @@ const MARGIN: Duration = Duration::from_secs(120);
 /// Seconds that saving or restoring may take.
 const LONG_S: u64 = 120;
 
+/// What a daemon says of a verb that it does not have.
+const UNKNOWN_VERB: &str = "bad-request: unknown verb ";
+
 /// Exit status: the daemon or the guest refused or failed.
 pub const REFUSED: u8 = 1;
 /// Exit status: the command line is wrong.
@@ -343,6 +346,20 @@ impl<'a> Session<'a> {
         serde_json::from_value(answer).map_err(odd)
     }
 
+    /// As [`Self::call_for`]. A daemon that does not know the verb is asked by its name before 1.0.
+    pub fn call_renamed<V, Old>(&self, args: &V::Args, seconds: u64) -> Result<V::Answer>
+    where
+        V: Signature,
+        Old: Signature<Args = V::Args, Answer = V::Answer>,
+    {
+        match self.call_for::<V>(args, seconds) {
+            Err(failure) if failure.message.starts_with(UNKNOWN_VERB) => {
+                self.call_for::<Old>(args, seconds)
+            }
+            done => done,
+        }
+    }
+
     fn call_value(&self, verb: &str, args: Value, seconds: u64) -> Result<Value> {
         let mut slot = self.client.borrow_mut();
         let mut client = match slot.take() {
@@ -446,4 +463,67 @@ fn for_reader(value: &str) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use control_socket::{ApiError, Peer, Roles, Server, Service, Typed, Verb};
+
+    /// A cosmosd of before 1.0, with the verbs of a source.
+    struct Older;
+
+    impl Older {
+        fn commit(&self, _: &Peer, _: OfGuest) -> std::result::Result<Done, ApiError> {
+            Ok(Done {})
+        }
+
+        fn refuse(
+            &self,
+            _: &Peer,
+            _: cosmos_proto::MigrateBegin,
+        ) -> std::result::Result<Done, ApiError> {
+            Err(ApiError::new("busy", "not now"))
+        }
+    }
+
+    impl Service for Older {
+        fn verbs() -> &'static [Verb<Self>] {
+            const VERBS: &[Verb<Older>] = &[
+                Verb::of::<verb::MoveSettle>(&Typed(Older::commit)),
+                Verb::of::<verb::MoveCancel>(&Typed(Older::refuse)),
+            ];
+            VERBS
+        }
+    }
+
+    #[test]
+    fn an_older_daemon_is_asked_by_the_names_that_it_knows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.sock");
+        let uid = rustix::process::getuid().as_raw();
+        let roles: Roles = serde_json::from_value(json!({"operator": [uid]})).unwrap();
+        let server = Server::bind(&path, roles).unwrap();
+        let stopper = server.stopper();
+        let thread = std::thread::spawn(move || server.serve(Arc::new(Older)).unwrap());
+        let uuid: Uuid = "00000000-0000-4000-8000-000000000001"
+            .to_owned()
+            .try_into()
+            .unwrap();
+        let session = Session::new(&path, Format::Json);
+        let of = OfGuest { uuid: uuid.clone() };
+        let done = session.call_renamed::<verb::CommitMigration, verb::MoveSettle>(&of, 1);
+        assert_eq!(done.unwrap(), Done {});
+        let timeout_ms = TimeoutMs::default();
+        let cancel = cosmos_proto::MigrateBegin { uuid, timeout_ms };
+        let refused = session.call_renamed::<verb::CancelMigration, verb::MoveCancel>(&cancel, 1);
+        assert_eq!(refused.unwrap_err().message, "busy: not now");
+        let unknown = session.call_renamed::<verb::Pause, verb::Unpause>(&of, 1);
+        assert!(unknown.unwrap_err().message.contains("\"unpause\""));
+        drop(session);
+        stopper.stop();
+        thread.join().unwrap();
+    }
 }

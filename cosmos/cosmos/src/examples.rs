@@ -10,9 +10,9 @@ Examples:
   cosmos read fw counter.count
   cosmos write fw fw.config 'allow icmp, deny all'
   cosmos install fw firewall.click
-  cosmos load fw other.click --rid 1 && cosmos start fw --rid 1
+  cosmos install fw other.click --rid 1 --halted && cosmos start fw --rid 1
   cosmos save fw && cosmos restore fw
-  cosmos move fw --to /run/host-b/cosmosd.sock
+  cosmos migrate fw --to /run/host-b/cosmosd.sock
   cosmos doctor
   cosmos -o json list
 
@@ -20,7 +20,7 @@ A guest is named by its UUID or by its name.
 Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no such guest,
 4 the daemon cannot be reached or did not answer.";
 
-pub const REACT: &str = "\
+pub const ON_DEMAND: &str = "\
 The configuration has the variables $ADDRESS and $MAC of its guest:
   FromDevice(0) -> c :: Classifier(12/0806 20/0001, -);
   c[0] -> ARPResponder($ADDRESS $MAC) -> q :: Queue -> ToDevice(0);
@@ -30,7 +30,7 @@ An ARP request for an address makes its guest, and so does a frame to its MAC ad
 four octets of the address. The frames that come meanwhile go to the guest once it forwards.
 
 Example, with a guest file that has vif = ['segment=7']:
-  cosmos react customer.cfg --network 10.0.0.0/24 --most 50 --idle 300";
+  cosmos on-demand customer.cfg --network 10.0.0.0/24 --most 50 --idle 300";
 
 pub const DESTROY: &str = "\
 Example:
@@ -43,11 +43,6 @@ Example, the names of all that run:
 pub const INFO: &str = "\
 Example, the guest's domain:
   cosmos info fw -o json | jq .domid";
-
-pub const LOAD: &str = "\
-Example:
-  cosmos load fw second.click --rid 1
-  cosmos start fw --rid 1";
 
 pub const START: &str = "\
 Example:
@@ -72,10 +67,10 @@ pub const RESTORE: &str = "\
 Example:
   cosmos restore fw";
 
-pub const MOVE: &str = "\
+pub const MIGRATE: &str = "\
 Example, with the other host's socket brought here by SSH:
   ssh -N -L /run/host-b.sock:/run/clickos/cosmosd.sock root@host-b &
-  cosmos move fw --to /run/host-b.sock
+  cosmos migrate fw --to /run/host-b.sock
 
 The command halts the guest. It copies the configurations and the value of every handler that
 can be read and written, counters too. Then it starts the guest on the other host and destroys
@@ -101,9 +96,11 @@ Example, in a script:
   cosmos doctor || exit";
 
 pub const INSTALL: &str = "\
-Example, from a file and from standard input:
+Examples, from a file, from standard input, and a second router that runs later:
   cosmos install fw firewall.click
-  sed s/80/443/ firewall.click | cosmos install fw -";
+  sed s/80/443/ firewall.click | cosmos install fw -
+  cosmos install fw second.click --rid 1 --halted
+  cosmos start fw --rid 1";
 
 pub const READ: &str = "\
 Examples:

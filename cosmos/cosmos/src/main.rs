@@ -2,17 +2,17 @@
 //! `cosmos`: creates guests and talks to them, through cosmosd's socket.
 #![forbid(unsafe_code)]
 
-mod carried;
 mod commands;
 mod create;
 mod doctor;
+mod element_state;
 mod examples;
 mod guestfile;
 mod image;
+mod migrate;
+mod on_demand;
 mod output;
 mod progress;
-mod react;
-mod relocate;
 mod routers;
 mod vif;
 mod xl_syntax;
@@ -66,8 +66,8 @@ enum Command {
     #[command(after_help = guestfile::HELP)]
     Create(Create),
     /// Make a guest when a frame asks for its address, until interrupted
-    #[command(after_help = examples::REACT)]
-    React(React),
+    #[command(alias = "react", after_help = examples::ON_DEMAND)]
+    OnDemand(OnDemand),
     /// Destroy a guest; one that does not exist is no error
     #[command(after_help = examples::DESTROY)]
     Destroy { guest: String },
@@ -77,8 +77,8 @@ enum Command {
     /// Show a guest
     #[command(after_help = examples::INFO)]
     Info { guest: String },
-    /// Install a router without running it; `start` lets it run
-    #[command(after_help = examples::LOAD)]
+    /// The name of `install --halted` before 1.0
+    #[command(hide = true)]
     Load(Install),
     /// Let a halted router run
     #[command(after_help = examples::START)]
@@ -96,8 +96,8 @@ enum Command {
     #[command(after_help = examples::RESTORE)]
     Restore { guest: String },
     /// Move a running guest to another host
-    #[command(after_help = examples::MOVE)]
-    Move(Move),
+    #[command(alias = "move", after_help = examples::MIGRATE)]
+    Migrate(Migrate),
     /// Remove an interface's port from the switch; the guest continues
     #[command(after_help = examples::VIF_REMOVE)]
     VifRemove {
@@ -236,7 +236,7 @@ pub struct Create {
 }
 
 #[derive(Args)]
-pub struct React {
+pub struct OnDemand {
     /// The guest file of all guests; its first interface says in which segment they are
     file: PathBuf,
     /// The addresses that get guests; once for each network
@@ -282,6 +282,9 @@ pub struct Install {
     guest: String,
     /// File with the Click configuration, - for standard input; an empty one removes the router
     config: PathBuf,
+    /// Do not run it; `start` lets it run
+    #[arg(long)]
+    halted: bool,
     #[command(flatten)]
     router: Router,
     #[command(flatten)]
@@ -299,7 +302,7 @@ pub struct OfRouter {
 }
 
 #[derive(Args)]
-pub struct Move {
+pub struct Migrate {
     guest: String,
     /// The other host's cosmosd: its socket, brought here by SSH for example
     #[arg(long)]
@@ -349,18 +352,18 @@ fn run(options: &Options) -> Result<(), Failure> {
     let session = Session::new(&options.socket, options.output);
     match &options.command {
         Command::Create(args) => session.create(args),
-        Command::React(args) => session.react(args),
+        Command::OnDemand(args) => session.on_demand(args),
         Command::Destroy { guest } => session.destroy(guest),
         Command::List => session.list(),
         Command::Info { guest } => session.info(guest),
-        Command::Install(args) => session.install(args),
-        Command::Load(args) => session.load(args),
+        Command::Install(args) => session.install(args, args.halted),
+        Command::Load(args) => session.install(args, true),
         Command::Start(args) => session.run_router(args, true),
         Command::Stop(args) => session.run_router(args, false),
         Command::Remove(args) => session.remove_router(args),
         Command::Save { guest } => session.save(guest),
         Command::Restore { guest } => session.restore(guest),
-        Command::Move(args) => session.relocate(args),
+        Command::Migrate(args) => session.migrate(args),
         Command::VifRemove { guest, devid } => session.remove_vif(guest, *devid),
         Command::VifSet { guest, devid, link } => {
             session.set_vif(guest, *devid, *link == LinkState::Up)
@@ -405,8 +408,21 @@ mod tests {
     }
 
     #[test]
+    fn names_of_before_1_0_are_commands() {
+        for (line, name) in [
+            ("move fw --to /run/b.sock", "migrate"),
+            ("react a.cfg --network 10.0.0.0/24", "on-demand"),
+        ] {
+            let words = ["cosmos"].into_iter().chain(line.split(' '));
+            let found = Options::command().get_matches_from(words);
+            assert_eq!(found.subcommand_name(), Some(name), "{line}");
+        }
+    }
+
+    #[test]
     fn every_command_has_an_example() {
-        for command in Options::command().get_subcommands() {
+        let all = Options::command();
+        for command in all.get_subcommands().filter(|each| !each.is_hide_set()) {
             let help = command.get_after_help().map(ToString::to_string);
             let call = format!("\n  cosmos {} ", command.get_name());
             let help = help.unwrap_or_default().replace('\n', " \n");

@@ -10,10 +10,6 @@ use crate::output::{fields, table};
 use crate::{Install, OfRouter};
 
 impl Session<'_> {
-    pub fn install(&self, args: &Install) -> Result<()> {
-        self.put_router(args, false)
-    }
-
     /// Lists the routers.
     pub fn routers(&self, guest: &str) -> Result<()> {
         let routers = self
@@ -22,12 +18,7 @@ impl Session<'_> {
         self.print(&routers, || routers_table(&routers))
     }
 
-    /// Installs without running.
-    pub fn load(&self, args: &Install) -> Result<()> {
-        self.put_router(args, true)
-    }
-
-    fn put_router(&self, args: &Install, halted: bool) -> Result<()> {
+    pub fn install(&self, args: &Install, halted: bool) -> Result<()> {
         let request = cosmos_proto::Install {
             uuid: self.resolve(&args.guest)?,
             rid: rid(args.router.rid)?,

@@ -8,7 +8,7 @@ use std::sync::MutexGuard;
 
 use clickos_protocol::Marks;
 use cosmos_proto::answer::{Applied, Changes, Installed};
-use cosmos_proto::{ChangeId, History, Install, UpTo, Writes};
+use cosmos_proto::{ChangeFence, ChangeId, History, Install, Writes};
 use log::warn;
 
 use crate::base::error::{Code, Error, Result};
@@ -65,11 +65,11 @@ pub fn install(site: &Site, args: &Install) -> Result<Installed> {
 
 /// Ends what may be under way up to a number: the guest takes no change of such a number any
 /// more. Returns the verdicts.
-pub fn settle(site: &Site, up_to: &UpTo) -> Result<Changes> {
-    let guest = site.table.get(&up_to.uuid)?;
+pub fn fence(site: &Site, fence: &ChangeFence) -> Result<Changes> {
+    let guest = site.table.get(&fence.uuid)?;
     let _order = lock_changes(site, &guest)?;
     site.change_ledger(&guest, |ledger| {
-        ledger.newest = ledger.newest.max(up_to.number);
+        ledger.newest = ledger.newest.max(fence.number);
         Ok(ledger.changes())
     })
 }
@@ -204,7 +204,7 @@ mod tests {
     use crate::lifecycle::{destroy, links, migration, relink};
     use crate::spec::Spec;
     use crate::testing::{World, good, of, spec, uuid};
-    use cosmos_proto::{MoveSource, Passing, Run};
+    use cosmos_proto::{MigrateBegin, Passing, Run};
 
     /// No answer takes as long, in milliseconds.
     const SOON: u64 = 60_000;
@@ -248,9 +248,9 @@ mod tests {
         }
     }
 
-    fn settle(world: &World, number: u64) -> Changes {
+    fn fence(world: &World, number: u64) -> Changes {
         let uuid = uuid(1);
-        super::settle(&world.site, &UpTo { uuid, number }).unwrap()
+        super::fence(&world.site, &ChangeFence { uuid, number }).unwrap()
     }
 
     fn install_within(
@@ -274,8 +274,8 @@ mod tests {
         install(&world.site, &args)
     }
 
-    fn leaving(n: u16) -> MoveSource {
-        MoveSource {
+    fn leaving(n: u16) -> MigrateBegin {
+        MigrateBegin {
             uuid: uuid(n),
             timeout_ms: good(SOON),
         }
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(code(write(&world, 6, "deny tcp")), "stale");
         assert_eq!(code(write(&world, 4, "deny tcp")), "stale");
         assert_eq!(world.store.rule(1).unwrap(), "allow icmp");
-        let changes = settle(&world, 0);
+        let changes = fence(&world, 0);
         assert_eq!((changes.newest, changes.applied), (6, vec![5]));
         assert_eq!(changes.refused[0].message, "fw.config: bad rule");
     }
@@ -320,7 +320,7 @@ mod tests {
         let error = close(&world.site, &old, 6, &Ok(Marks::default()));
         assert_eq!(error.unwrap_err().code, Code::DeadGuest);
         let world = world.restart();
-        assert_eq!(settle(&world, 0).newest, 9);
+        assert_eq!(fence(&world, 0).newest, 9);
         // No file comes back after the end, either.
         let old = world.site.table.get(&uuid(1)).unwrap();
         world.destroy(&uuid(1)).unwrap();
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(write(&world, &numbered, BRIEF).0, Code::Timeout);
         world = world.restart();
         world.store.hold_answers(false);
-        let changes = settle(&world, 6);
+        let changes = fence(&world, 6);
         assert_eq!(changes.refused.len(), 2);
         for refusal in changes.refused {
             assert_eq!(
@@ -360,9 +360,9 @@ mod tests {
     }
 
     #[test]
-    fn a_settled_number_is_never_taken() {
+    fn a_fenced_number_is_never_taken() {
         let world = running(&spec(1));
-        assert_eq!(settle(&world, 9).newest, 9);
+        assert_eq!(fence(&world, 9).newest, 9);
         assert_eq!(code(write(&world, 9, "allow icmp")), "stale");
         assert_eq!(write(&world, 10, "allow icmp").unwrap().applied, [10]);
     }
@@ -375,11 +375,11 @@ mod tests {
             code(write_within(BRIEF, &world, 5, "allow icmp")),
             "timeout"
         );
-        assert_eq!(settle(&world, 5).pending, [5]);
+        assert_eq!(fence(&world, 5).pending, [5]);
         world = world.restart();
-        assert_eq!(settle(&world, 5).pending, [5]);
+        assert_eq!(fence(&world, 5).pending, [5]);
         world.store.hold_answers(false);
-        let changes = settle(&world, 5);
+        let changes = fence(&world, 5);
         assert_eq!((changes.pending, changes.applied), (vec![], vec![5]));
         assert_eq!(write(&world, 6, "deny all").unwrap().applied, [5, 6]);
         let keys = world.store.keys();
@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(code(late), "timeout");
         world = world.restart();
         world.store.hold_answers(false);
-        assert_eq!(settle(&world, 5).passing, marked);
+        assert_eq!(fence(&world, 5).passing, marked);
         world = world.restart();
         assert_eq!(write(&world, 6, "deny all").unwrap().passing, marked);
         let guest = world.site.table.get(&uuid(1)).unwrap();
@@ -415,7 +415,7 @@ mod tests {
         );
         // A change whose number is forgotten keeps no marks.
         (7..30).for_each(|number| drop(write(&world, number, "deny all").unwrap()));
-        assert_eq!(settle(&world, 30).passing, []);
+        assert_eq!(fence(&world, 30).passing, []);
     }
 
     #[test]
@@ -424,7 +424,7 @@ mod tests {
         world.faults.fail("store.request");
         assert_eq!(code(write(&world, 5, "allow icmp")), "internal");
         world.faults.mend();
-        let changes = settle(&world, 5);
+        let changes = fence(&world, 5);
         assert_eq!((changes.pending, changes.applied), (vec![], vec![]));
         assert_eq!(world.store.rule(1).unwrap(), "deny all");
     }
@@ -443,13 +443,13 @@ mod tests {
             world.store.clear();
             relink::note_new_store(&world.site);
             relink::relink_all(&world.site);
-            assert_eq!(settle(&world, number).pending, [number]);
+            assert_eq!(fence(&world, number).pending, [number]);
             assert_eq!(code(write(&world, 9, "deny tcp")), "dead-guest");
             if let Some(told) = told {
                 world.store.put(&answer, told);
             }
             relink::relink_all(&world.site);
-            let changes = settle(&world, number);
+            let changes = fence(&world, number);
             assert!(changes.pending.is_empty(), "{changes:?}");
             let is_applied = changes.applied == [number];
             assert_eq!(is_applied, verdict == "applied", "{changes:?}");
@@ -464,10 +464,10 @@ mod tests {
         let asked = write_within(BRIEF, &world, 5, "allow icmp");
         assert_eq!(code(asked), "timeout");
         relink::lose_store(&world.site, "it is gone");
-        assert_eq!(settle(&world, 5).pending, [5]);
+        assert_eq!(fence(&world, 5).pending, [5]);
         let guest = world.site.table.get(&uuid(1)).unwrap();
         destroy::mark_crashed(&world.site, &guest, "killed");
-        let changes = settle(&world, 5);
+        let changes = fence(&world, 5);
         assert_eq!((changes.pending, changes.refused.len()), (vec![], 1));
     }
 
@@ -476,12 +476,12 @@ mod tests {
         let world = running(&spec(1));
         let asked = install_within(BRIEF, &world, 5, "Silent");
         assert_eq!(asked.unwrap_err().code, Code::Timeout);
-        assert_eq!(settle(&world, 5).pending, [5]);
+        assert_eq!(fence(&world, 5).pending, [5]);
         world.store.clear();
         relink::note_new_store(&world.site);
         relink::relink_all(&world.site);
         relink::relink_all(&world.site);
-        let changes = settle(&world, 5);
+        let changes = fence(&world, 5);
         assert_eq!((changes.pending, changes.refused.len()), (vec![], 1));
     }
 
@@ -506,16 +506,16 @@ mod tests {
         let world = running(&spec(1));
         write(&world, 5, "allow icmp").unwrap();
         let begin = |world: &World| migration::begin(&world.site, &leaving(1), MOVER);
-        let settled = UpTo {
+        let fenced = ChangeFence {
             uuid: uuid(1),
             number: 9,
         };
         let changes = begin(&world).unwrap().changes;
         assert_eq!((changes.newest, changes.applied), (5, vec![5]));
         assert_eq!(code(write(&world, 6, "deny all")), "busy");
-        let refused = super::settle(&world.site, &settled).unwrap_err();
+        let refused = super::fence(&world.site, &fenced).unwrap_err();
         assert_eq!(refused.code, Code::Busy);
-        migration::settle(&world.site, &of(1), MOVER).unwrap();
+        migration::commit(&world.site, &of(1), MOVER).unwrap();
         migration::forget_client(&world.site, MOVER);
         let world = world.restart();
         assert_eq!(code(write(&world, 6, "deny all")), "stale");
@@ -576,11 +576,11 @@ mod tests {
         assert_eq!(install(6, "Bad").unwrap_err().code, Code::BadConfig);
         let silent = install_within(BRIEF, &world, 7, "Silent");
         assert_eq!(silent.unwrap_err().code, Code::Timeout);
-        assert_eq!(settle(&world, 7).pending, [7]);
+        assert_eq!(fence(&world, 7).pending, [7]);
         let state = "/local/domain/1/data/clickos/0/state";
         let generation = "/local/domain/1/data/clickos/0/generation";
         let generation = world.store.value(generation).unwrap();
         world.store.put(state, &format!("Running {generation}"));
-        assert_eq!(settle(&world, 7).applied, [5, 7]);
+        assert_eq!(fence(&world, 7).applied, [5, 7]);
     }
 }

@@ -228,7 +228,7 @@ fn start_threads(daemon: &Arc<Daemon>, deaths: Receiver<Death>, config: &Config)
             }
             site.health.report("valed", fault);
         };
-        valed.follow(report, loops)
+        valed.watch(report, loops)
     });
     if daemon.maker.has_pool() {
         let daemon = Arc::clone(daemon);

@@ -52,6 +52,15 @@ macro_rules! on_site {
     };
 }
 
+/// The entry of a verb that migrates a guest for the client of a connection.
+macro_rules! for_client {
+    ($verb:ident, $part:ident, $function:path) => {
+        of::<verb::$verb>(&Typed(|d, peer, args| {
+            $function(&d.$part, &args, peer.connection).map(Into::into)
+        }))
+    };
+}
+
 /// The entry of a verb about ports that are no guest's.
 macro_rules! on_switch {
     ($verb:ident, $function:path) => {
@@ -80,21 +89,11 @@ const VERBS: &[Verb<Daemon>] = &[
     on_site!(SetCpu, pause::set_cpu),
     on_site!(Save, save::save),
     on_site!(Restore, save::restore),
-    of::<verb::MoveBegin>(&Typed(|d, peer, args| {
-        migration::begin(&d.site, &args, peer.connection)
-    })),
-    of::<verb::MoveSettle>(&Typed(|d, peer, of| {
-        migration::settle(&d.site, &of, peer.connection).map(Into::into)
-    })),
-    of::<verb::MoveCancel>(&Typed(|d, peer, args| {
-        migration::cancel(&d.site, &args, peer.connection).map(Into::into)
-    })),
-    of::<verb::MoveReceive>(&Typed(|d, peer, spec| {
-        migration::receive(&d.maker, &spec, peer.connection)
-    })),
-    of::<verb::MoveArrive>(&Typed(|d, peer, args| {
-        migration::arrive(&d.site, &args, peer.connection).map(Into::into)
-    })),
+    for_client!(BeginMigration, site, migration::begin),
+    for_client!(CommitMigration, site, migration::commit),
+    for_client!(CancelMigration, site, migration::cancel),
+    for_client!(ReceiveMigration, maker, migration::receive),
+    for_client!(FinishMigration, site, migration::finish),
     on_site!(RemoveVif, links::remove_vif),
     on_site!(ListVifs, report::ports),
     on_site!(Plug, plug::plug_vif),
@@ -134,8 +133,15 @@ const VERBS: &[Verb<Daemon>] = &[
     on_site!(ReadHandler, routers::read),
     on_site!(ReadHandlers, routers::read_many),
     on_site!(WriteHandlers, changes::write),
-    on_site!(SettleChanges, changes::settle),
+    on_site!(FenceChanges, changes::fence),
     Verb::of::<verb::Events>(&Subscribing(|d: &Daemon| d.site.events.subscribe())),
+    // The names of before 1.0.
+    on_site!(SettleChanges, changes::fence),
+    for_client!(MoveBegin, site, migration::begin),
+    for_client!(MoveSettle, site, migration::commit),
+    for_client!(MoveCancel, site, migration::cancel),
+    for_client!(MoveReceive, maker, migration::receive),
+    for_client!(MoveArrive, site, migration::finish),
 ];
 
 /// The refusal of arguments that break a rule between fields.
@@ -296,6 +302,30 @@ mod tests {
     }
 
     #[test]
+    fn names_of_before_1_0_are_verbs() {
+        let bench = bench();
+        bench.call("create", create_args()).unwrap();
+        let fence = |verb: &str, number: u64| {
+            let args = json!({"uuid": uuid(1), "number": number});
+            bench.call(verb, args).unwrap()["newest"].clone()
+        };
+        assert_eq!(fence("change-settle", 4), 4);
+        assert_eq!(fence("change-fence", 0), 4);
+        let of = || json!({"uuid": uuid(1)});
+        let halted = bench.call("move-begin", of()).unwrap();
+        bench.call("move-cancel", of()).unwrap();
+        bench.call("migrate-begin", of()).unwrap();
+        bench.call("move-settle", of()).unwrap();
+        bench.call("destroy", of()).unwrap();
+        bench.call("move-receive", create_args()).unwrap();
+        let mut finish = of();
+        finish["routers"] = json!([]);
+        finish["changes"] = halted["changes"].clone();
+        bench.call("move-arrive", finish).unwrap();
+        assert_eq!(bench.call("info", of()).unwrap()["state"], "running");
+    }
+
+    #[test]
     fn hello_and_host() {
         let bench = bench();
         assert_eq!(bench.call("hello", json!({})).unwrap()["host_kind"], "sim");
@@ -370,7 +400,7 @@ mod tests {
         let args = json!({
             "uuid": uuid(1), "routers": routers, "changes": changes, "timeout_ms": 60_000,
         });
-        let error = bench().refused("move-arrive", args);
+        let error = bench().refused("migrate-finish", args);
         assert!(error.starts_with("no-such-guest"), "{error}");
     }
 
@@ -446,11 +476,11 @@ mod tests {
             ("info", json!({})),
             ("pause", json!({})),
             ("unpause", json!({})),
-            ("move-begin", json!({"timeout_ms": 60_000})),
-            ("move-settle", json!({})),
-            ("move-cancel", json!({"timeout_ms": 60_000})),
+            ("migrate-begin", json!({"timeout_ms": 60_000})),
+            ("migrate-commit", json!({})),
+            ("migrate-cancel", json!({"timeout_ms": 60_000})),
             (
-                "move-arrive",
+                "migrate-finish",
                 json!({"routers": [], "timeout_ms": 60_000, "changes":
                        {"incarnation": uuid(8), "newest": 0, "applied": []}}),
             ),

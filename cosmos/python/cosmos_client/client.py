@@ -11,6 +11,13 @@ from cosmos_client.events import EventStream
 _PIECE = 1 << 20
 #: What saving or restoring a guest may take, in seconds.
 _LONG_S = {'save': 120, 'restore': 120}
+#: Verbs that a cosmosd of before 1.0 knows by another name.
+_OLD_NAMES = {'change-fence': 'change-settle',
+              'migrate-begin': 'move-begin',
+              'migrate-commit': 'move-settle',
+              'migrate-cancel': 'move-cancel',
+              'migrate-receive': 'move-receive',
+              'migrate-finish': 'move-arrive'}
 
 
 class Daemon:
@@ -50,7 +57,13 @@ class Daemon:
 
     def _ask(self, connection, verb, args):
         extra_s = _LONG_S.get(verb, args.get('timeout_ms', 0) / 1000)
-        return connection.call(verb, args, self.timeout_s + extra_s)
+        try:
+            return connection.call(verb, args, self.timeout_s + extra_s)
+        except CosmosError as e:
+            if verb not in _OLD_NAMES or not _is_unknown_verb(e):
+                raise
+        return connection.call(_OLD_NAMES[verb], args,
+                               self.timeout_s + extra_s)
 
 
 class CosmosClient(Daemon):
@@ -91,7 +104,7 @@ class CosmosClient(Daemon):
 class Session(CosmosClient):
     """A client whose calls share one connection, for one thread.
 
-    cosmosd undoes a move that is not over when the connection ends.
+    cosmosd undoes a migration that is not over when the connection ends.
     """
 
     def __init__(self, socket_path, timeout_s=10):
@@ -109,6 +122,11 @@ class Session(CosmosClient):
     def call(self, verb, /, **args):
         """Ask as :meth:`Daemon.call` does, over the one connection."""
         return self._ask(self._connection, verb, args)
+
+
+def _is_unknown_verb(error):
+    return error.code == 'bad-request' \
+        and error.message.startswith('unknown verb')
 
 
 def _pieces(chunks):

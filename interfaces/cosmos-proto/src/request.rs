@@ -72,11 +72,11 @@ pub struct ChangeId {
     pub incarnation: Option<Uuid>,
 }
 
-/// Changes of a guest up to a number.
+/// A number that all later changes of a guest are above.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct UpTo {
+pub struct ChangeFence {
     pub uuid: Uuid,
     pub number: u64,
 }
@@ -96,7 +96,7 @@ pub struct Run {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct MoveSource {
+pub struct MigrateBegin {
     pub uuid: Uuid,
     #[serde(default)]
     pub timeout_ms: TimeoutMs,
@@ -105,12 +105,12 @@ pub struct MoveSource {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct MoveTarget {
+pub struct MigrateFinish {
     pub uuid: Uuid,
     /// Those that are to run.
     #[serde(deserialize_with = "rids")]
     pub routers: Vec<u8>,
-    /// As `move-begin` gave it on the other host.
+    /// As `migrate-begin` gave it on the other host.
     pub changes: History,
     #[serde(default)]
     pub timeout_ms: TimeoutMs,

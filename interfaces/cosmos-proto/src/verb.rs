@@ -57,18 +57,18 @@ verbs! {
     /// another host. The routers run again if the connection or cosmosd ends. Changes by others get
     /// `busy`. A held guest, and one that has not answered a change, gets `busy` and stays. The
     /// answer has the routers as they were before, and the numbered changes.
-    MoveBegin "move-begin" [nova]: MoveSource => answer::Halted;
+    BeginMigration "migrate-begin" [nova]: MigrateBegin => answer::Halted;
     /// The other host has the guest: its routers stay halted, whatever happens to the connection.
     /// The guest takes no numbered change until `router-run`.
-    MoveSettle "move-settle" [nova]: OfGuest => Done;
+    CommitMigration "migrate-commit" [nova]: OfGuest => Done;
     /// The guest does not move: its routers run again.
-    MoveCancel "move-cancel" [nova]: MoveSource => Done;
+    CancelMigration "migrate-cancel" [nova]: MigrateBegin => Done;
     /// Makes a guest that comes from another host, as `create` does. cosmosd undoes it if the
-    /// connection or cosmosd ends before `move-arrive`. It refuses `replace`.
-    MoveReceive "move-receive" [nova] large: Spec => answer::Created;
-    /// Completes a guest from another host, which resumes with the `changes` of `move-begin`, and
+    /// connection or cosmosd ends before `migrate-finish`. It refuses `replace`.
+    ReceiveMigration "migrate-receive" [nova] large: Spec => answer::Created;
+    /// Completes a guest from another host, which resumes with the `changes` of `migrate-begin`, and
     /// runs its routers. From then on it stays, even if the connection or cosmosd ends.
-    MoveArrive "move-arrive" [nova] large: MoveTarget => Done;
+    FinishMigration "migrate-finish" [nova] large: MigrateFinish => Done;
     /// Adds a piece of an image, for kinds of hosts with an image cache. Pieces come in order from
     /// 0; repeated pieces are allowed. After the last piece cosmosd checks the sum, and that the
     /// image is a kernel that Xen can start, or a RAM disk.
@@ -133,7 +133,20 @@ verbs! {
     /// instead of the guest's words (adr/0067).
     WriteHandlers "handler-write" [agent, nova] large: Writes => answer::Applied;
     /// Lists the newest 16 verdicts of numbered changes. The guest takes no change up to `number` any more.
-    SettleChanges "change-settle" [agent]: UpTo => answer::Changes;
+    FenceChanges "change-fence" [agent]: ChangeFence => answer::Changes;
     /// From the answer on, the connection carries only events.
     Events "events" [agent, nova]: NoArgs => Done;
+
+    /// The name of `change-fence` before 1.0.
+    SettleChanges "change-settle" [agent]: ChangeFence => answer::Changes;
+    /// The name of `migrate-begin` before 1.0.
+    MoveBegin "move-begin" [nova]: MigrateBegin => answer::Halted;
+    /// The name of `migrate-commit` before 1.0.
+    MoveSettle "move-settle" [nova]: OfGuest => Done;
+    /// The name of `migrate-cancel` before 1.0.
+    MoveCancel "move-cancel" [nova]: MigrateBegin => Done;
+    /// The name of `migrate-receive` before 1.0.
+    MoveReceive "move-receive" [nova] large: Spec => answer::Created;
+    /// The name of `migrate-finish` before 1.0.
+    MoveArrive "move-arrive" [nova] large: MigrateFinish => Done;
 }

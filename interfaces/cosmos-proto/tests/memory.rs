@@ -12,7 +12,7 @@ use bounds::memory::{Counting, peak_of};
 use control_socket::{
     Access, ApiError, Limits, MAX_LINE, Peer, Roles, Server, Service, Size, Stopper, Typed, Verb,
 };
-use cosmos_proto::{ImageAdd, Install, MoveTarget, NoArgs, Spec, Writes, verb};
+use cosmos_proto::{ImageAdd, Install, MigrateFinish, NoArgs, Spec, Writes, verb};
 use serde_json::{Value, json};
 
 #[global_allocator]
@@ -35,10 +35,10 @@ impl Service for Sink {
         const VERBS: &[Verb<Sink>] = &[
             Verb::of::<verb::List>(&Typed(Sink::take::<NoArgs>)),
             Verb::new(
-                "move-arrive",
+                "migrate-finish",
                 Access::Any,
                 Size::Small,
-                &Typed(Sink::take::<MoveTarget>),
+                &Typed(Sink::take::<MigrateFinish>),
             ),
             Verb::of::<verb::Create>(&Typed(Sink::take::<Spec>)),
             Verb::of::<verb::InstallRouter>(&Typed(Sink::take::<Install>)),
@@ -150,7 +150,7 @@ fn a_hostile_line_costs_little_more_than_its_bytes() {
             "bad-request",
         ),
         ("image-add", "{\"data\":\"@\"}", "\\u0041", "bad-request"),
-        ("move-arrive", "{\"routers\":[@0]}", "0,", "too-long"),
+        ("migrate-finish", "{\"routers\":[@0]}", "0,", "too-long"),
         ("list", "{@\"a\":0}", "\"\":0,", "too-long"),
         ("@", "@0", "[", "bad-request"),
     ] {

@@ -2,8 +2,8 @@
 """The parts of a guest's routers that move to another host.
 
 They are the configuration and the value of each handler that is readable and
-writable, as with ``cosmos move``. Tables that elements have learned are such
-values (``state``, docs/adr/0070).
+writable, as with ``cosmos migrate``. Tables that elements have learned are
+such values (``state``, docs/adr/0070).
 """
 
 from cosmos_client import CosmosError

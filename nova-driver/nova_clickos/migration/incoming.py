@@ -61,7 +61,7 @@ class _Arrival:
         try:
             self._listener = channel.Listener(*_place(), source)
             self.invitation = self._listener.invitation()
-            session.call('move-receive', uuid=instance.uuid,
+            session.call('migrate-receive', uuid=instance.uuid,
                          name=instance.name, image_sha256=sha256,
                          memory_mib=instance.flavor.memory_mb, vifs=vifs,
                          config=element_state.PLACEHOLDER,
@@ -109,7 +109,7 @@ class _Arrival:
             source.send({'complete': True})
             if source.receive(_PATIENCE_S).get('arrive') is True:
                 self._session.call(
-                    'move-arrive', uuid=self._uuid,
+                    'migrate-finish', uuid=self._uuid,
                     routers=[router['rid'] for router in routers
                              if router['runs']],
                     changes=changes, timeout_ms=element_state.GUEST_MS)

@@ -136,7 +136,7 @@ class LiveMigration:
         return None
 
     def abort(self, instance):
-        """Let a guest stay here that moves, unless it has settled.
+        """Let a guest stay here that moves, unless the move is committed.
 
         :raises: MigrationError if it does not move
         """

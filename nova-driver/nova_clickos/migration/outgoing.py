@@ -31,7 +31,7 @@ def move(client, uuid, invitation, own, is_aborted=lambda: False):
     """Move a guest to the target that made the invitation; destroy it here.
 
     :param own: Identity that the target expects
-    :param is_aborted: says that it shall stay; asked until it has settled
+    :param is_aborted: says that it shall stay; asked until the commit
     :raises: Stayed, Lost
     """
     session = target = None
@@ -55,19 +55,19 @@ def _move(session, target, uuid, is_aborted):
     _answer(target, 'installed')
     _go_on_unless(is_aborted)
     began_s = time.monotonic()
-    halted = session.call('move-begin', uuid=uuid,
+    halted = session.call('migrate-begin', uuid=uuid,
                           timeout_ms=element_state.GUEST_MS)
     halted_routers = element_state.read(session, uuid, halted['routers'])
     target.send({'routers': halted_routers,
                  'changes': halted['changes']})
     _answer(target, 'complete')
     _go_on_unless(is_aborted)
-    session.call('move-settle', uuid=uuid)
+    session.call('migrate-commit', uuid=uuid)
     try:
         target.send({'arrive': True})
         _answer(target, 'arrived')
     except _Refused as e:
-        session.call('move-cancel', uuid=uuid,
+        session.call('migrate-cancel', uuid=uuid,
                      timeout_ms=element_state.GUEST_MS)
         raise Stayed(str(e))
     except channel.ChannelError as e:

@@ -153,7 +153,7 @@ class FakeCosmosd(fixtures.Fixture):
             if guest.get('arriving_by') is connection:
                 self.guests.pop(uuid)
             if guest.get('moved_by') is connection and \
-                    not guest.get('settled'):
+                    not guest.get('committed'):
                 guest.update(moved_by=None, halted=False)
 
     def _serve(self, connection):
@@ -252,28 +252,29 @@ class FakeCosmosd(fixtures.Fixture):
         return {'routers': [{'rid': 0, 'state': 'Running',
                              'config_name': 'x.click'}]}
 
-    def _do_move_begin(self, uuid, timeout_ms):
+    def _do_migrate_begin(self, uuid, timeout_ms):
         self._guest(uuid).update(moved_by=self._caller, halted=True)
         return {'routers': [{'rid': 0, 'state': 'Running',
                              'config_name': 'x.click'}],
                 'changes': {'incarnation': INCARNATION, 'newest': 7,
                             'applied': [6, 7]}}
 
-    def _do_move_settle(self, uuid):
-        self._guest(uuid)['settled'] = True
+    def _do_migrate_commit(self, uuid):
+        self._guest(uuid)['committed'] = True
         return {}
 
-    def _do_move_cancel(self, uuid, timeout_ms):
-        self._guest(uuid).update(moved_by=None, halted=False, settled=False)
+    def _do_migrate_cancel(self, uuid, timeout_ms):
+        self._guest(uuid).update(moved_by=None, halted=False,
+                                 committed=False)
         return {}
 
-    def _do_move_receive(self, **args):
+    def _do_migrate_receive(self, **args):
         answer = self._do_create(**args)
         self.guests[args['uuid']].update(
             state='arriving', arriving_by=self._caller, halted=True)
         return answer
 
-    def _do_move_arrive(self, uuid, routers, changes, timeout_ms):
+    def _do_migrate_finish(self, uuid, routers, changes, timeout_ms):
         self._guest(uuid).update(state='running', arriving_by=None,
                                  halted=routers != [0], changes=changes)
         return {}
@@ -394,7 +395,7 @@ class FakeCosmosd(fixtures.Fixture):
         return {'generation': 2,
                 **(taken(change_id['number']) if change_id else {})}
 
-    def _do_change_settle(self, uuid, number):
+    def _do_change_fence(self, uuid, number):
         self._guest(uuid)
         return {'incarnation': INCARNATION, 'newest': number, 'applied': [],
                 'refused': [], 'pending': []}

@@ -113,7 +113,7 @@ class Background:
         service = self._service
         try:
             server = service.cloud.server(server_id, is_fresh=True)
-            return service.agent.changes_settle(
+            return service.agent.changes_fence(
                 server.host or host, server_id, number)
         except ownership.Gone:
             return _nothing('server-gone')

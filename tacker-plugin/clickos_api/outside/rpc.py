@@ -56,7 +56,8 @@ class Agent:
         self._guest_ms = conf.clickos_api.guest_timeout * 1000
         self._bus_s = timing.bus_s(conf.clickos_api.guest_timeout)
         self._clients = {}
-        self._older = {}
+        #: by host: a version that its agent lacked, and until when it counts
+        self._lacking = {}
         self._making = threading.Lock()
 
     def handler_list(self, host, server_id):
@@ -122,12 +123,12 @@ class Agent:
             host, 'config_replace', server_id, config=config,
             config_name=config_name, change_id=change.on_wire()))
 
-    def changes_settle(self, host, server_id, number):
+    def changes_fence(self, host, server_id, number):
         """End the changes of a guest up to a number; return their verdicts.
 
         :returns: {'incarnation', 'applied', 'refused', 'pending', 'passing'}
         """
-        answer = self._call(host, 'changes_settle', server_id=server_id,
+        answer = self._call(host, 'changes_fence', server_id=server_id,
                             number=number)
         return {**answer, 'passing': _passing(answer), 'refused': [
             {**each, 'message': _told(host, each['code'], each['message'])}
@@ -176,18 +177,26 @@ class Agent:
 
     def _asked(self, host, method, arguments):
         """Ask as this release does, or as the agent's earlier one did."""
-        if self._older.get(host, 0) < time.monotonic():
+        *newer, oldest = rpc.calls(method, arguments)
+        for version, *form in newer:
+            if self._lacks(host, version):
+                continue
             try:
-                return self._sent(host, method, arguments)
+                return self._sent(host, version, *form)
             except Exception as exc:
                 if not _is_unsupported(exc):
                     raise
-            self._older[host] = time.monotonic() + _OLDER_S
-        return self._sent(host, method, rpc.older(arguments))
+            self._lacking[host] = version, time.monotonic() + _OLDER_S
+        return self._sent(host, *oldest)
 
-    def _sent(self, host, method, arguments):
-        client = self._connected(host).prepare(
-            server=host, version=rpc.needed(method, arguments))
+    def _lacks(self, host, version):
+        """Return whether an agent refused a version just now."""
+        refused, until_s = self._lacking.get(host, (version, 0))
+        return time.monotonic() < until_s \
+            and rpc.order(version) >= rpc.order(refused)
+
+    def _sent(self, host, version, method, arguments):
+        client = self._connected(host).prepare(server=host, version=version)
         return client.call({}, method, **arguments)
 
     def _connected(self, host):

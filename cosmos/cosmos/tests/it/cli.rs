@@ -93,8 +93,11 @@ fn scripts_get_json() {
     assert_eq!(json("list")[0]["name"], "g");
     assert_eq!(json("host")["guests"], 1);
     assert_eq!(json("install g FILE")["generation"], 2);
-    assert_eq!(json("load g FILE --rid 3")["generation"], 1);
+    assert_eq!(json("install g FILE --rid 3 --halted")["generation"], 1);
     assert_eq!(json("routers g")[1]["state"], "Halted");
+    // By the name before 1.0.
+    assert_eq!(json("load g FILE --rid 4")["generation"], 1);
+    assert_eq!(json("routers g")[2]["state"], "Halted");
     assert_eq!(json("read g c.count")["value"], "0");
     assert!(
         json("handlers g")
@@ -197,7 +200,7 @@ fn create_seven(bed: &Testbed, memory: &str) {
         (done(bed, &["read", "seven", "c.count"]).trim() == "7").then_some(())
     });
     done(bed, &["write", "seven", "s.active", "false"]);
-    done(bed, &["load", "seven", config, "--rid", "5"]);
+    done(bed, &["install", "seven", config, "--rid", "5", "--halted"]);
 }
 
 #[test]
@@ -207,7 +210,14 @@ fn a_guest_moves_with_its_routers_values_and_counters() {
     let to = there.socket();
     let moved = done(
         &here,
-        &["-o", "json", "move", "seven", "--to", to.to_str().unwrap()],
+        &[
+            "-o",
+            "json",
+            "migrate",
+            "seven",
+            "--to",
+            to.to_str().unwrap(),
+        ],
     );
     let moved: serde_json::Value = serde_json::from_str(&moved).unwrap();
     assert_eq!(moved["not_carried"], serde_json::json!([]));
@@ -242,18 +252,18 @@ fn a_guest_that_cannot_move_goes_on_where_it_is() {
     done(&there, &idle);
     let to = there.socket();
     let to = to.to_str().unwrap();
-    let (status, words) = failed(&here, &["move", "seven", "--to", to]);
+    let (status, words) = failed(&here, &["migrate", "seven", "--to", to]);
     assert_eq!(status, Some(1));
     assert!(words.contains("no-memory: 200 MiB asked"), "{words}");
     assert!(words.contains("it continues where it was"), "{words}");
     let (status, words) = failed(
         &here,
-        &["move", "seven", "--to", here.socket().to_str().unwrap()],
+        &["migrate", "seven", "--to", here.socket().to_str().unwrap()],
     );
     assert_eq!(status, Some(1));
     assert!(words.contains("has seven already"), "{words}");
     assert_eq!(
-        failed(&here, &["move", "seven", "--to", "/nonexistent"]).0,
+        failed(&here, &["migrate", "seven", "--to", "/nonexistent"]).0,
         Some(4)
     );
     assert!(done(&here, &["routers", "seven"]).contains("0    Running"));
@@ -261,6 +271,7 @@ fn a_guest_that_cannot_move_goes_on_where_it_is() {
     assert_eq!(failed(&there, &["info", "seven"]).0, Some(3));
     done(&here, &["remove", "seven"]);
     done(&there, &["destroy", "idle"]);
+    // By the name before 1.0.
     done(&here, &["move", "seven", "--to", to]);
     let routers = done(&there, &["routers", "seven"]);
     assert_eq!(
@@ -279,7 +290,7 @@ fn a_guest_goes_on_when_whoever_moves_it_is_killed() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cosmos"));
         command.env("COSMOSD_SOCKET", here.socket());
         let mut moving = command
-            .args(["move", "seven", "--to", to.to_str().unwrap()])
+            .args(["migrate", "seven", "--to", to.to_str().unwrap()])
             .spawn()
             .unwrap();
         std::thread::sleep(Duration::from_millis(moment_ms));
@@ -314,7 +325,7 @@ fn of_two_moves_of_one_guest_one_is_refused() {
     let moved = std::thread::scope(|scope| {
         let moves = targets.each_ref().map(|to| {
             let to = to.to_str().unwrap();
-            scope.spawn(|| cosmos(&here, &["move", "seven", "--to", to]))
+            scope.spawn(|| cosmos(&here, &["migrate", "seven", "--to", to]))
         });
         moves.map(|thread| thread.join().unwrap())
     });
@@ -349,7 +360,7 @@ fn a_guest_is_somewhere_and_runs_once_whenever_the_target_dies() {
         create_seven(&here, "16");
         std::thread::scope(|scope| {
             let moved =
-                scope.spawn(|| cosmos(&here, &["move", "seven", "--to", to.to_str().unwrap()]));
+                scope.spawn(|| cosmos(&here, &["migrate", "seven", "--to", to.to_str().unwrap()]));
             std::thread::sleep(Duration::from_millis(moment_ms));
             there.cosmosd.kill();
             moved.join().unwrap();

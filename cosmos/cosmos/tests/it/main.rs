@@ -2,4 +2,4 @@
 //! Tests from outside, in one program: each program is linked on its own.
 #![cfg(test)]
 mod cli;
-mod react;
+mod on_demand;

@@ -18,7 +18,7 @@ struct OutgoingMigration {
     /// The routers that ran.
     halted: Vec<u8>,
     /// True if the other host has the guest, so that it must not run here again by itself.
-    is_settled: bool,
+    is_committed: bool,
 }
 
 impl OutgoingMigration {
@@ -26,7 +26,7 @@ impl OutgoingMigration {
         Self {
             connection,
             halted: halted.to_vec(),
-            is_settled: false,
+            is_committed: false,
         }
     }
 }
@@ -46,7 +46,7 @@ impl MigrateSource {
     /// The routers that run again after a crash of this daemon.
     pub fn to_resume(&self) -> Vec<u8> {
         let hold = self.lock();
-        let mine = hold.as_ref().filter(|hold| !hold.is_settled);
+        let mine = hold.as_ref().filter(|hold| !hold.is_committed);
         mine.map_or_else(Vec::new, |hold| hold.halted.clone())
     }
 
@@ -68,9 +68,9 @@ impl MigrateSource {
         }
     }
 
-    pub fn settle(&self, connection: u64) -> Result<()> {
+    pub fn commit(&self, connection: u64) -> Result<()> {
         match &mut *self.lock() {
-            Some(hold) if hold.connection == connection => hold.is_settled = true,
+            Some(hold) if hold.connection == connection => hold.is_committed = true,
             _ => return Err(not_moved()),
         }
         Ok(())
@@ -86,8 +86,8 @@ impl MigrateSource {
         mine.map(|hold| hold.halted.clone()).ok_or_else(not_moved)
     }
 
-    pub fn is_settled(&self) -> bool {
-        self.lock().as_ref().is_some_and(|hold| hold.is_settled)
+    pub fn is_committed(&self) -> bool {
+        self.lock().as_ref().is_some_and(|hold| hold.is_committed)
     }
 
     pub fn end(&self) {

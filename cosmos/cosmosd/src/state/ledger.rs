@@ -9,6 +9,7 @@ use clickos_protocol::{Marks, WRITES_MAX};
 use cosmos_proto::answer::{Applied, Changes, Refusal};
 use cosmos_proto::{ChangeId, History, Passing, VERDICTS};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::base::error::{Code, Error, Result};
 use crate::spec::{Spec, Uuid, random_bytes};
@@ -25,6 +26,9 @@ const MARK_BYTES: usize = 5;
 /// JSON readers hold numbers below this exactly.
 const MAX_NUMBER: u64 = 1 << 53;
 const NONE: &str = "00000000-0000-4000-8000-000000000000";
+const PENDING_KEY: &str = "pending_changes";
+/// The key before 1.0. Files have both for one release, so that an older cosmosd reads them.
+const OLD_PENDING_KEY: &str = "begun";
 
 /// The nodes of a change in the Xen store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +83,7 @@ pub struct LedgerState {
     pub newest: u64,
     pub applied: Vec<u64>,
     pub refused: Vec<Refusal>,
-    #[serde(rename = "begun")]
+    #[serde(rename = "pending_changes", alias = "begun")]
     pub pending: Vec<PendingChange>,
     /// The ports stay down.
     pub held: bool,
@@ -107,6 +111,26 @@ impl Default for LedgerState {
 }
 
 impl LedgerState {
+    /// The contents of a file.
+    ///
+    /// # Errors
+    /// Those of the parser.
+    pub fn of_file(text: &[u8]) -> serde_json::Result<Self> {
+        let mut file: Value = serde_json::from_slice(text)?;
+        if let Some(keys) = file.as_object_mut() {
+            if keys.contains_key(PENDING_KEY) {
+                keys.remove(OLD_PENDING_KEY);
+            }
+        }
+        serde_json::from_value(file)
+    }
+
+    pub fn to_file(&self) -> Vec<u8> {
+        let mut file = serde_json::to_value(self).expect("a ledger holds only plain data");
+        file[OLD_PENDING_KEY] = file[PENDING_KEY].clone();
+        file.to_string().into_bytes()
+    }
+
     /// The ledger of a guest that starts.
     pub fn of(spec: &Spec) -> Result<Self> {
         Ok(Self {
@@ -362,8 +386,20 @@ mod tests {
 
     #[test]
     fn the_file_has_the_keys_that_other_versions_read() {
-        let file = serde_json::to_value(LedgerState::default()).unwrap();
-        assert!(file["begun"].is_array() && file["has_left"].is_boolean());
+        let mut ledger = LedgerState::default();
+        ledger.begin(pending(7));
+        let file: Value = serde_json::from_slice(&ledger.to_file()).unwrap();
+        assert!(file["has_left"].is_boolean());
+        for key in [PENDING_KEY, OLD_PENDING_KEY] {
+            assert_eq!(file[key][0]["number"], 7, "{key}");
+        }
+        // A file of this release, of the one before, and of the next one.
+        for left_out in ["", PENDING_KEY, OLD_PENDING_KEY] {
+            let mut file = file.clone();
+            file.as_object_mut().unwrap().remove(left_out);
+            let read = LedgerState::of_file(file.to_string().as_bytes());
+            assert_eq!(read.unwrap(), ledger, "without {left_out:?}");
+        }
     }
 
     #[test]
@@ -392,7 +428,7 @@ mod tests {
         for verdict in [Ok(marks), Err(refusal)] {
             let mut ledger = LedgerState::default();
             (0..PENDING as u64).for_each(|n| ledger.begin(pending(MAX_NUMBER - 1 - n)));
-            let bytes = |ledger: &LedgerState| serde_json::to_vec(ledger).unwrap().len();
+            let bytes = |ledger: &LedgerState| ledger.to_file().len();
             let room = bytes(&ledger) + ledger.later_bytes();
             (0..PENDING as u64).for_each(|n| {
                 ledger.close(MAX_NUMBER - 1 - n, &verdict).unwrap();

@@ -29,8 +29,8 @@ impl LedgerFiles {
     /// # Errors
     /// `state-dir`: the old one is there.
     pub fn save(&self, uuid: &Uuid, ledger: &LedgerState) -> Result<()> {
-        let text = serde_json::to_vec(ledger).expect("a ledger holds only plain data");
-        self.0.save(uuid.as_str(), &text, ledger.later_bytes())
+        self.0
+            .save(uuid.as_str(), &ledger.to_file(), ledger.later_bytes())
     }
 
     /// Takes the room for the ledger of a guest that starts.
@@ -49,7 +49,7 @@ impl LedgerFiles {
         let place =
             |e: &dyn std::fmt::Display| Error::internal(self.0.path(uuid.as_str()).display(), e);
         match self.0.load(uuid.as_str()).map_err(|e| place(&e))? {
-            Some(text) => serde_json::from_slice(&text).map_err(|e| place(&e)),
+            Some(text) => LedgerState::of_file(&text).map_err(|e| place(&e)),
             None => Ok(LedgerState::default()),
         }
     }

@@ -110,9 +110,9 @@ impl Valed {
 
     /// Calls `report` with `None` each time valed answers a new connection, and with the reason when
     /// it stops to answer. Reports to `loops` now and then what the switch cut.
-    pub fn follow(&self, report: impl Fn(Option<String>), mut loops: Loops) -> ! {
+    pub fn watch(&self, report: impl Fn(Option<String>), mut loops: Loops) -> ! {
         loop {
-            if let Err(e) = self.follow_once(&report, &mut loops) {
+            if let Err(e) = self.watch_once(&report, &mut loops) {
                 report(Some(e.message));
             }
             std::thread::sleep(RETRY);
@@ -120,7 +120,7 @@ impl Valed {
     }
 
     /// Ends without an error when valed closes the connection: the next valed may start already.
-    fn follow_once(&self, report: &impl Fn(Option<String>), loops: &mut Loops) -> Result<()> {
+    fn watch_once(&self, report: &impl Fn(Option<String>), loops: &mut Loops) -> Result<()> {
         let mut client = self.connect_soon()?;
         client.set_timeout(LOOK_TIMEOUT);
         client.chain_list(None).map_err(failed("valed"))?;

@@ -131,11 +131,11 @@ fn a_change_under_way_ends_with_a_verdict_and_a_stopped_guest_holds_up_no_other(
     late["change_id"] = json!({"number": 5});
     late["timeout_ms"] = BRIEF_MS.into();
     bed.refused("handler-write", late);
-    let settle = |bed: &Testbed| {
+    let fence = |bed: &Testbed| {
         let args = json!({"uuid": uuid(1), "number": 5});
-        bed.call("change-settle", args).unwrap()
+        bed.call("change-fence", args).unwrap()
     };
-    assert_eq!(settle(&bed)["pending"], json!([5]));
+    assert_eq!(fence(&bed)["pending"], json!([5]));
     wait_for_state(&bed, 1, "paused");
     bed.restart_store();
     for n in 2..=GUESTS {
@@ -144,7 +144,7 @@ fn a_change_under_way_ends_with_a_verdict_and_a_stopped_guest_holds_up_no_other(
     }
     kill(pid, Signal::CONT);
     wait_for_state(&bed, 1, "running");
-    let verdict = settle(&bed);
+    let verdict = fence(&bed);
     assert_eq!(verdict["pending"], json!([]), "{verdict}");
     assert_eq!(verdict["refused"][0]["number"], 5, "{verdict}");
     assert_eq!(read(&bed, 1), "allow all");

@@ -67,10 +67,10 @@ impl Bench {
         answer.map_err(|error| error.to_string())
     }
 
-    fn settle(&self, number: u64) -> Value {
+    fn fence(&self, number: u64) -> Value {
         let args = json!({"uuid": uuid(1), "number": number});
         self.bed
-            .call("change-settle", args)
+            .call("change-fence", args)
             .expect("cosmosd answers so")
     }
 
@@ -105,7 +105,7 @@ fn writes_that_time_out_overtake_none() {
         kill(pid, Signal::STOP);
         let silent = bench.write(late, 2);
         assert!(silent.unwrap_err().contains("timeout"), "{round}");
-        assert_eq!(bench.settle(0)["pending"], json!([late]), "{round}");
+        assert_eq!(bench.fence(0)["pending"], json!([late]), "{round}");
         match round % KILLS_EVERY {
             0 => bench.kill_cosmosd(),
             7 => {

@@ -35,7 +35,7 @@ fn brought() -> (Testbed, Client) {
         "c :: Counter; Idle -> c -> Discard;",
     );
     mover
-        .call("move-receive", spec.vif(1).args())
+        .call("migrate-receive", spec.vif(1).args())
         .expect("it is made");
     let mut halt = change("router-run");
     halt["run"] = json!(false);
@@ -97,15 +97,15 @@ fn wait_running(bed: &Testbed) {
 fn a_guest_is_held_for_one_client_until_that_one_has_gone() {
     let bed = bed();
     let mut mover = bed.client();
-    let before = mover.call("move-begin", timed()).unwrap();
+    let before = mover.call("migrate-begin", timed()).unwrap();
     assert_eq!(before["routers"][0]["state"], "Running");
     assert_eq!(state(&bed), "Halted");
     for verb in CHANGES {
         let error = bed.refused(verb, change(verb));
         assert!(error.starts_with("busy: "), "{verb}: {error}");
     }
-    assert!(bed.refused("move-begin", timed()).starts_with("busy: "));
-    for (verb, args) in [("move-settle", of_guest()), ("move-cancel", timed())] {
+    assert!(bed.refused("migrate-begin", timed()).starts_with("busy: "));
+    for (verb, args) in [("migrate-commit", of_guest()), ("migrate-cancel", timed())] {
         let error = bed.refused(verb, args);
         assert!(error.contains("not being moved by this client"), "{error}");
     }
@@ -118,8 +118,8 @@ fn a_guest_is_held_for_one_client_until_that_one_has_gone() {
 fn a_guest_that_has_arrived_elsewhere_stays_halted() {
     let bed = bed();
     let mut mover = bed.client();
-    mover.call("move-begin", timed()).unwrap();
-    mover.call("move-settle", of_guest()).unwrap();
+    mover.call("migrate-begin", timed()).unwrap();
+    mover.call("migrate-commit", of_guest()).unwrap();
     drop(mover);
     eventually("nobody moves it any more", || {
         bed.call("handler-write", change("handler-write")).ok()
@@ -136,27 +136,27 @@ fn a_guest_that_has_arrived_elsewhere_stays_halted() {
 fn a_move_that_is_given_up_leaves_the_guest_as_it_was() {
     let bed = bed();
     let mut mover = bed.client();
-    mover.call("move-begin", timed()).unwrap();
-    mover.call("move-cancel", timed()).unwrap();
+    mover.call("migrate-begin", timed()).unwrap();
+    mover.call("migrate-cancel", timed()).unwrap();
     assert_eq!(state(&bed), "Running");
-    // Given up after it was settled, too.
-    mover.call("move-begin", timed()).unwrap();
-    mover.call("move-settle", of_guest()).unwrap();
-    mover.call("move-cancel", timed()).unwrap();
+    // Given up after it was committed, too.
+    mover.call("migrate-begin", timed()).unwrap();
+    mover.call("migrate-commit", of_guest()).unwrap();
+    mover.call("migrate-cancel", timed()).unwrap();
     assert_eq!(state(&bed), "Running");
-    mover.call("move-begin", timed()).unwrap();
+    mover.call("migrate-begin", timed()).unwrap();
     mover.call("destroy", of_guest()).unwrap();
     assert_eq!(bed.remains(), Vec::<String>::new());
 }
 
 #[test]
 fn a_killed_cosmosd_lets_run_again_what_it_had_halted_for_a_move() {
-    for (is_settled, wanted) in [(false, "Running"), (true, "Halted")] {
+    for (is_committed, wanted) in [(false, "Running"), (true, "Halted")] {
         let mut bed = bed();
         let mut mover = bed.client();
-        mover.call("move-begin", timed()).unwrap();
-        if is_settled {
-            mover.call("move-settle", of_guest()).unwrap();
+        mover.call("migrate-begin", timed()).unwrap();
+        if is_committed {
+            mover.call("migrate-commit", of_guest()).unwrap();
         }
         bed.cosmosd.kill();
         bed.restart_cosmosd();
@@ -174,12 +174,12 @@ fn a_guest_on_its_way_goes_with_the_client_that_brings_it() {
     for (verb, args) in [
         ("pause", of_guest()),
         ("save", of_guest()),
-        ("move-begin", timed()),
+        ("migrate-begin", timed()),
     ] {
         let error = bed.refused(verb, args);
         assert!(error.starts_with("busy: "), "{verb}: {error}");
     }
-    let error = bed.refused("move-arrive", arrived());
+    let error = bed.refused("migrate-finish", arrived());
     assert!(error.contains("by this client"), "{error}");
     drop(mover);
     eventually("it is gone", || bed.remains().is_empty().then_some(()));
@@ -190,9 +190,9 @@ fn a_guest_that_has_arrived_stays_and_runs() {
     let (mut bed, mut mover) = brought();
     let mut bad = arrived();
     bad["routers"] = json!([0, 64]);
-    assert!(mover.call("move-arrive", bad).is_err());
+    assert!(mover.call("migrate-finish", bad).is_err());
     assert_eq!(numbered(&bed, 8, &json!(null)), "busy");
-    mover.call("move-arrive", arrived()).unwrap();
+    mover.call("migrate-finish", arrived()).unwrap();
     assert_eq!(bed.call("info", of_guest()).unwrap()["state"], "running");
     drop(mover);
     bed.cosmosd.kill();

@@ -114,7 +114,7 @@ fn a_guest_that_moves_here_has_the_vcpus_it_had() {
     let mut mover = bed.client();
     let mut args = spec(&bed, 2);
     args["config"] = json!("Idle -> Discard;");
-    mover.call("move-receive", args).unwrap();
+    mover.call("migrate-receive", args).unwrap();
     let halt = json!({"uuid": uuid(1), "rid": 0, "run": false, "timeout_ms": 50_000});
     mover.call("router-run", halt).unwrap();
     let install = json!({"uuid": uuid(1), "rid": 0, "config": WORK, "config_name": "test.click",
@@ -122,7 +122,7 @@ fn a_guest_that_moves_here_has_the_vcpus_it_had() {
     mover.call("router-install", install).unwrap();
     let arrive = json!({"uuid": uuid(1), "routers": [0], "timeout_ms": 50_000,
                         "changes": {"incarnation": uuid(9), "newest": 7, "applied": [7]}});
-    mover.call("move-arrive", arrive).unwrap();
+    mover.call("migrate-finish", arrive).unwrap();
     assert_eq!(threads(&bed), json!(2));
     assert_eq!(read(&bed, "work@1/there.count"), 0);
 }

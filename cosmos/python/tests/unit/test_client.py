@@ -79,11 +79,41 @@ class TestSession(ClientCase):
         _, client = self.serve(answer)
         session = client.session()
         self.addCleanup(session.close)
-        for verb in ('move-begin', 'move-settle'):
+        for verb in ('migrate-begin', 'migrate-commit'):
             session.call(verb, uuid=UUID)
         client.call('destroy', uuid=UUID)
         self.assertIs(connections[0], connections[1])
         self.assertIsNot(connections[0], connections[2])
+
+
+class TestOlderDaemon(ClientCase):
+    """A daemon of the release before, whose verbs have other names."""
+
+    def answer(self, _file, request):
+        verb = request['verb']
+        if verb in ('create', *cosmos_client.client._OLD_NAMES.values()):
+            return server.error('bad-request', '%s: bad' % verb) \
+                if request['args'] else server.ok(by=verb)
+        return server.error('bad-request', 'unknown verb "%s"' % verb)
+
+    def test_it_is_asked_by_the_name_that_it_knows(self):
+        _, asked = self.serve(self.answer)
+        session = asked.session()
+        self.addCleanup(session.close)
+        for new, old in cosmos_client.client._OLD_NAMES.items():
+            self.assertEqual({'by': old}, asked.call(new))
+            self.assertEqual({'by': old}, session.call(new))
+            self.assertEqual('%s: bad' % old,
+                             self.failure(asked.call, new, a=1).message)
+
+    def test_nothing_else_is_asked_twice(self):
+        srv, asked = self.serve(self.answer)
+        self.assertEqual('create: bad',
+                         self.failure(asked.call, 'create', a=1).message)
+        self.assertIn('unknown verb',
+                      self.failure(asked.call, 'nothing').message)
+        self.assertEqual(['create', 'nothing'],
+                         [each['verb'] for each in srv.requests])
 
 
 class TestErrors(ClientCase):

@@ -34,7 +34,7 @@ ip addr add 10.0.9.9/16 dev near; ip link set near up""")
         host.dom0.put_text(_FILE.format(memory=memory), '/root/react.cfg')
         network = f'10.0.{number}'
         react = toolstack.command(
-            'cosmos', 'react', '/root/react.cfg', '--network',
+            'cosmos', 'on-demand', '/root/react.cfg', '--network',
             f'{network}.0/24', '--valed', f'{toolstack.FOLDER}/valed.sock')
         pid = host.dom0.check(
             f'{react} >/root/react.log 2>&1 & echo $!').strip()

@@ -82,7 +82,7 @@ class MoveTest(Hosts):
         self._done(self.here, 'write', 'seven', 's.active', 'false')
         self._wait_pool(self.there)
         moved = json.loads(self._done(
-            self.here, '-o', 'json', 'move', 'seven', '--to', self.there,
+            self.here, '-o', 'json', 'migrate', 'seven', '--to', self.there,
             '--timeout', 60))
         print(' '.join(f'{step} {ms:.0f} ms' for step, ms
                        in moved['steps_ms']), flush=True)

@@ -221,13 +221,19 @@ class EndpointTest(testtools.TestCase):
         self.assertEqual(change,
                          self.cosmosd.args('handler-write')['change_id'])
 
-    def test_settle(self):
-        answer = self.call('changes_settle', server_id=UUID, number=7)
+    def test_fence(self):
+        answer = self.call('changes_fence', server_id=UUID, number=7)
         self.assertEqual([], answer['pending'])
         self.assertEqual({'uuid': UUID, 'number': 7},
-                         self.cosmosd.args('change-settle'))
+                         self.cosmosd.args('change-fence'))
 
-    def test_a_service_of_the_release_before(self):
+    def test_a_service_of_0_3_fences_by_the_old_name(self):
+        answer = self.call('changes_settle', server_id=UUID, number=7)
+        self.assertEqual(7, answer['newest'])
+        self.assertEqual({'uuid': UUID, 'number': 7},
+                         self.cosmosd.args('change-fence'))
+
+    def test_a_service_of_before_0_3(self):
         for method, args in (
                 ('handler_write', {'writes': [['a.b', '']]}),
                 ('config_replace', {'config': 'Idle;', 'config_name': 'a'})):
@@ -239,4 +245,4 @@ class EndpointTest(testtools.TestCase):
                              self.cosmosd.args(verb)['change_id'])
         self.call('changes_settle', server_id=UUID, attempt=7)
         self.assertEqual({'uuid': UUID, 'number': 7},
-                         self.cosmosd.args('change-settle'))
+                         self.cosmosd.args('change-fence'))

@@ -116,13 +116,14 @@ class MoveTest(TestCase):
     def test_a_configuration_is_installed_while_the_guest_runs(self):
         self.move(self.prepare())
         here = self.cosmosd.verbs()
-        self.assertLess(here.index('router-list'), here.index('move-begin'))
+        self.assertLess(here.index('router-list'),
+                        here.index('migrate-begin'))
         self.assertEqual(1, self.other.verbs().count('router-install'))
         args = self.other.args('router-install')
         self.assertEqual((CONFIG, True), (args['config'], args['halted']))
 
     def test_it_stays_if_the_target_refuses_it(self):
-        for verb in ('router-install', 'handler-write', 'move-arrive'):
+        for verb in ('router-install', 'handler-write', 'migrate-finish'):
             data = self.prepare()
             self.other.faults = {verb: ('bad-config', 'no such element')}
             self.assertEqual((False, True), self.move(data), verb)
@@ -130,7 +131,7 @@ class MoveTest(TestCase):
             self.assertStays()
 
     def test_an_aborted_migration_leaves_the_guest_where_it_is(self):
-        for verb in ('router_list', 'move_begin'):
+        for verb in ('router_list', 'migrate_begin'):
             data = self.prepare()
             with self.aborted_at(verb):
                 self.assertEqual((False, True), self.move(data), verb)
@@ -138,8 +139,8 @@ class MoveTest(TestCase):
                              self.recover.call_args.kwargs)
             self.assertStays()
 
-    def test_an_abort_after_the_guest_has_settled_comes_too_late(self):
-        with self.aborted_at('move_settle'):
+    def test_an_abort_after_the_commit_comes_too_late(self):
+        with self.aborted_at('migrate_commit'):
             self.assertEqual((True, False), self.move(self.prepare()))
 
     def aborted_at(self, verb):
@@ -190,7 +191,8 @@ class MoveTest(TestCase):
 
     def test_nobody_starts_a_guest_that_may_run_elsewhere(self):
         data = self.prepare()
-        self.other.faults = {'move-arrive': None, 'destroy': ('internal', '')}
+        self.other.faults = {'migrate-finish': None,
+                             'destroy': ('internal', '')}
         error = self.assertRaises(nova_exception.MigrationError, self.move,
                                   data)
         self.assertIn('the target may have the guest',
@@ -203,7 +205,7 @@ class MoveTest(TestCase):
         self.assertStays()
 
     def test_a_target_that_cannot_make_it_leaves_nothing(self):
-        self.other.faults['move-receive'] = ('no-memory', '/run/x: 8 MiB')
+        self.other.faults['migrate-receive'] = ('no-memory', '/run/x: 8 MiB')
         error = self.assertRaises(nova_exception.MigrationError, self.prepare)
         self.assertIn('...: 8 MiB', error.format_message())
         self.other.faults.clear()

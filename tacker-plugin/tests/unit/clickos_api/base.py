@@ -129,7 +129,7 @@ class FakeAgent:
         """Write handlers of flows."""
         return self.handler_write(ctxt, server_id, writes, {'number': 0})
 
-    def changes_settle(self, ctxt, server_id, number):
+    def changes_fence(self, ctxt, server_id, number):
         """Answer that no change is known."""
         return self.broken or {
             'incarnation': self.incarnation, 'newest': number, 'applied': [],

@@ -61,7 +61,7 @@ class Cosmosd:
         return {'applied': self.applied[-16:],
                 'incarnation': self.incarnation}
 
-    def change_settle(self, uuid, number):
+    def change_fence(self, uuid, number):
         """Fence the numbers up to this one."""
         if not self.is_there:
             raise CosmosError('no-such-guest', 'no guest')
@@ -257,7 +257,7 @@ class OvertakingTest(base.TestCase):
         change = self.put_slowly('late')
         number = int(change.rpartition('/')[2])
         with mock.patch.object(
-                Cosmosd, 'change_settle', autospec=True, return_value={
+                Cosmosd, 'change_fence', autospec=True, return_value={
                     'incarnation': 'x', 'newest': 0, 'applied': [],
                     'pending': [], 'refused': [{
                         'number': number, 'code': 'handler-error',
@@ -271,7 +271,7 @@ class OvertakingTest(base.TestCase):
         change = self.put_slowly('late')
         number = int(change.rpartition('/')[2])
         with mock.patch.object(
-                Cosmosd, 'change_settle', autospec=True, return_value={
+                Cosmosd, 'change_fence', autospec=True, return_value={
                     'incarnation': 'x', 'newest': number, 'applied': [],
                     'pending': [number], 'refused': []}):
             self.background.settle()

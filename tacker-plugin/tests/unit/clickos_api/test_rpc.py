@@ -71,7 +71,7 @@ class HostileAnswersTest(unittest.TestCase):
                 ('handler_list', {'handlers': [{'name': 7}]}),
                 ('handler_read', {'value': None}), ('handler_read', ['x']),
                 ('handler_write', {'applied': ['1']}),
-                ('changes_settle', {'applied': []}),
+                ('changes_fence', {'applied': []}),
                 ('port_list', {'ports': {}})):
             with self.assertRaisesRegex(
                     errors.BadGateway, 'cannot be understood') as error:
@@ -112,8 +112,27 @@ class HostileAnswersTest(unittest.TestCase):
         self.assertEqual({'rx_packets': 1, 'new': 2}, port['counters'])
 
 
+class AgentOf03:
+    """An agent of release 0.3, in which one method has another name."""
+
+    target = oslo_messaging.Target(version='1.8')
+
+    def __init__(self):
+        self.calls = []
+
+    def handler_write(self, context, server_id=None, change_id=None,
+                      writes=None, timeout_ms=None):
+        self.calls.append((change_id, timeout_ms))
+        return {'applied': [change_id['number']], 'incarnation': 'i'}
+
+    def changes_settle(self, context, server_id=None, number=None):
+        self.calls.append(number)
+        return {'newest': number, 'incarnation': 'i', 'applied': [],
+                'refused': [], 'pending': []}
+
+
 class OldAgent:
-    """An agent of the release before, whose arguments have other names."""
+    """An agent of before 0.3, whose arguments have other names."""
 
     target = oslo_messaging.Target(version='1.7')
 
@@ -145,15 +164,27 @@ class OldAgentTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.old = OldAgent()
-        server = oslo_messaging.get_rpc_server(
-            oslo_messaging.get_rpc_transport(cfg.CONF, 'fake:///'),
-            oslo_messaging.Target(topic='clickos-agent', server='old'),
-            [self.old])
-        server.start()
-        self.addCleanup(server.wait)
-        self.addCleanup(server.stop)
+        self.old, self.before = OldAgent(), AgentOf03()
+        for name, endpoint in (('old', self.old), ('0.3', self.before)):
+            server = oslo_messaging.get_rpc_server(
+                oslo_messaging.get_rpc_transport(cfg.CONF, 'fake:///'),
+                oslo_messaging.Target(topic='clickos-agent', server=name),
+                [endpoint])
+            server.start()
+            self.addCleanup(server.wait)
+            self.addCleanup(server.stop)
         self.bus = rpc.Agent(self.conf)
+
+    def test_one_of_0_3_is_asked_by_the_old_name_and_as_now_otherwise(self):
+        for number in (5, 6):
+            self.assertEqual(number, self.bus.changes_fence(
+                '0.3', 's', number)['newest'])
+        self.bus.handler_write('0.3', 's', states.ChangeId(7, 'i'),
+                               [['a.b', 'c']])
+        guest_ms = self.conf.clickos_api.guest_timeout * 1000
+        self.assertEqual(
+            [5, 6, ({'number': 7, 'incarnation': 'i'}, guest_ms)],
+            self.before.calls)
 
     def test_it_is_asked_in_its_words(self):
         self.assertEqual('h', self.bus.handler_read('old', 's', _READ))
@@ -165,7 +196,7 @@ class OldAgentTest(base.TestCase):
             self.assertEqual('i', accepted.incarnation)
         self.assertEqual([(7, 'i'), (8, None)], self.old.calls)
         self.assertEqual(
-            9, self.bus.changes_settle('old', 's', 9)['newest'])
+            9, self.bus.changes_fence('old', 's', 9)['newest'])
 
     def test_what_it_has_not_is_told(self):
         with mock.patch.object(OldAgent, 'target',

@@ -9,8 +9,8 @@ use log::{info, warn};
 use crate::guest::Guest;
 use crate::site::Site;
 
-pub use source::{begin, cancel, settle};
-pub use target::{arrive, receive};
+pub use source::{begin, cancel, commit};
+pub use target::{finish, receive};
 
 /// A client has gone: what it was moving away continues here, unless it has arrived there, and
 /// what it was bringing is undone.
@@ -27,7 +27,7 @@ pub fn forget_client(site: &Site, connection: u64) {
 
 fn end_departure(site: &Site, guest: &Guest, connection: u64) {
     let uuid = &guest.domain.uuid;
-    if guest.migrate_source.is_settled() {
+    if guest.migrate_source.is_committed() {
         info!("guest {uuid} stays halted: it runs elsewhere, or has to be started here");
         return guest.migrate_source.end();
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use log::warn;
 
-use cosmos_proto::{MoveSource, OfGuest, answer};
+use cosmos_proto::{MigrateBegin, OfGuest, answer};
 
 use crate::base::error::Result;
 use crate::changes;
@@ -20,7 +20,7 @@ pub const RESUME: Duration = Duration::from_secs(30);
 
 /// Halts a guest's routers for a client that moves it, and keeps others from changing it;
 /// returns how they were, and its numbered changes.
-pub fn begin(site: &Site, args: &MoveSource, connection: u64) -> Result<answer::Halted> {
+pub fn begin(site: &Site, args: &MigrateBegin, connection: u64) -> Result<answer::Halted> {
     let (uuid, timeout) = (&args.uuid, args.timeout_ms.duration());
     let guest = site.table.get(uuid)?;
     guest.check_is_click()?;
@@ -54,16 +54,16 @@ fn halt(site: &Site, guest: &Guest, deadline: Instant) -> Result<answer::Halted>
 }
 
 /// The other host has the guest: it will not run here again unless somebody wants it.
-pub fn settle(site: &Site, of: &OfGuest, connection: u64) -> Result<()> {
+pub fn commit(site: &Site, of: &OfGuest, connection: u64) -> Result<()> {
     let guest = site.table.get(&of.uuid)?;
     guest.migrate_source.halted_by(connection)?;
     site.set_migrated_away(&guest, true)?;
-    guest.migrate_source.settle(connection)?;
+    guest.migrate_source.commit(connection)?;
     site.save_record(&guest)
 }
 
 /// The guest does not move: what was halted runs again.
-pub fn cancel(site: &Site, args: &MoveSource, connection: u64) -> Result<()> {
+pub fn cancel(site: &Site, args: &MigrateBegin, connection: u64) -> Result<()> {
     let guest = site.table.get(&args.uuid)?;
     resume(site, &guest, connection, args.timeout_ms.duration())
 }

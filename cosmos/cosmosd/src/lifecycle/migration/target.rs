@@ -3,7 +3,7 @@
 //! client goes away before it ends the migration.
 
 use cosmos_proto::answer::Created;
-use cosmos_proto::{MoveTarget, OfGuest};
+use cosmos_proto::{MigrateFinish, OfGuest};
 use log::{info, warn};
 
 use super::source;
@@ -16,7 +16,7 @@ use crate::site::Site;
 use crate::spec::Spec;
 
 /// Creates a guest that a client brings from another host: it is undone when the connection
-/// or this daemon ends before the guest has [arrived](arrive).
+/// or this daemon ends before the guest has [arrived](finish).
 pub fn receive(maker: &Maker, spec: &Spec, connection: u64) -> Result<Created> {
     if spec.replace {
         let message = "replace: a guest that moves takes the place of no other";
@@ -31,7 +31,7 @@ pub fn receive(maker: &Maker, spec: &Spec, connection: u64) -> Result<Created> {
 
 /// The guest is whole: it is this host's, and these routers run, whatever becomes of the
 /// client or of this daemon.
-pub fn arrive(site: &Site, arrived: &MoveTarget, connection: u64) -> Result<()> {
+pub fn finish(site: &Site, arrived: &MigrateFinish, connection: u64) -> Result<()> {
     let routers = &arrived.routers;
     let guest = site.table.get(&arrived.uuid)?;
     guest.check_answers()?;
@@ -71,9 +71,9 @@ pub fn abort_incoming(site: &Site, guest: &Guest) {
 mod tests {
     use crate::changes;
     use crate::lifecycle::{migration, pause};
-    use cosmos_proto::{ChangeId, History, MoveSource, MoveTarget, Run, Writes};
+    use cosmos_proto::{ChangeId, History, MigrateBegin, MigrateFinish, Run, Writes};
 
-    use super::{arrive, receive};
+    use super::{finish, receive};
     use crate::base::error::Code;
     use crate::guest::FORMER;
     use crate::routers;
@@ -114,7 +114,7 @@ mod tests {
         let arriving = receive(&world.maker, &linux(1), MOVER);
         assert_eq!(arriving.err().unwrap().code, Code::Unsupported);
         world.create(&linux(1)).unwrap();
-        let leaving = MoveSource {
+        let leaving = MigrateBegin {
             uuid: uuid(1),
             timeout_ms: good(60_000),
         };
@@ -123,8 +123,8 @@ mod tests {
         assert_eq!(world.info(&uuid(1)).unwrap().state, "running");
     }
 
-    fn arrived(newest: u64) -> MoveTarget {
-        MoveTarget {
+    fn arrived(newest: u64) -> MigrateFinish {
+        MigrateFinish {
             uuid: uuid(1),
             routers: vec![0],
             changes: History {
@@ -164,7 +164,7 @@ mod tests {
     fn what_has_arrived_runs_after_a_crash() {
         let world = brought();
         world.faults.fail("store.spec");
-        let arrived = arrive(&world.site, &arrived(7), MOVER);
+        let arrived = finish(&world.site, &arrived(7), MOVER);
         assert!(arrived.unwrap_err().message.contains("injected"));
         world.faults.mend();
         let world = world.restart();
@@ -179,9 +179,9 @@ mod tests {
         let world = brought();
         assert_eq!(write(&world, 8), Err(Code::Busy));
         let bad = arrived(1 << 53);
-        let bad = arrive(&world.site, &bad, MOVER);
+        let bad = finish(&world.site, &bad, MOVER);
         assert_eq!(bad.unwrap_err().code, Code::BadRequest);
-        arrive(&world.site, &arrived(7), MOVER).unwrap();
+        finish(&world.site, &arrived(7), MOVER).unwrap();
         let world = world.restart();
         assert_eq!(write(&world, 7), Err(Code::Stale));
         assert_eq!(write(&world, 8), Ok(vec![5, 6, 8]));
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn nobody_but_its_client_lets_it_arrive_and_others_go_without_it() {
         let world = brought();
-        let by_another = arrive(&world.site, &arrived(7), MOVER + 1);
+        let by_another = finish(&world.site, &arrived(7), MOVER + 1);
         assert_eq!(by_another.unwrap_err().code, Code::BadRequest);
         migration::forget_client(&world.site, MOVER + 1);
         assert_eq!(world.info(&uuid(1)).unwrap().state, "arriving");

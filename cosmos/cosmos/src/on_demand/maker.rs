@@ -45,7 +45,7 @@ impl Template {
         }
         if spec.vifs.first().is_none_or(|vif| vif.devid != 0) {
             let message = "the first interface has to be one of a switch";
-            return Err(usage(format!("react: {message}")));
+            return Err(usage(format!("on-demand: {message}")));
         }
         Ok(Self {
             spec,

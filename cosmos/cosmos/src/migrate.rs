@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The command `move` (docs/adr/0070-live-migration.md). It halts a guest, copies its configurations and
+//! The command `migrate` (docs/adr/0070-live-migration.md). It halts a guest, copies its configurations and
 //! handlers' values to a guest of another host, and lets that one run.
 //!
-//! The two never run at once. Routers run on the target only after the source has settled that
-//! they do not run there again by themselves. If the command or a daemon ends before that, the
-//! source lets them run again. The target undoes its copy unless the command says `move-arrive`.
+//! The two never run at once. Routers run on the target only after the source has committed
+//! that they do not run there again by themselves. If the command or a daemon ends before that, the
+//! source lets them run again. The target undoes its copy unless the command says `migrate-finish`.
 
 use std::time::Instant;
 
+use control_socket::Signature;
 use cosmos_proto::answer::{Guest, Halted, Router};
 use cosmos_proto::{
-    Done, History, Install, MoveSource, MoveTarget, NoArgs, OfGuest, OfRouter, Run, Spec,
+    Done, History, Install, MigrateBegin, MigrateFinish, NoArgs, OfGuest, OfRouter, Run, Spec,
     TimeoutMs, Uuid, verb,
 };
 use serde_json::{Value, json};
 
-use crate::Move;
-use crate::carried::{self, Skipped};
+use crate::Migrate;
 use crate::commands::{
     Failure, NO_GUEST, REFUSED, Result, Session, checked, failed, rid, timeout_ms,
 };
+use crate::element_state::{self, Skipped};
 use crate::output::fields;
 use crate::progress::Progress;
 
@@ -27,7 +28,7 @@ use crate::progress::Progress;
 const PLACEHOLDER: &str = "Idle -> Discard;";
 
 impl Session<'_> {
-    pub fn relocate(&self, args: &Move) -> Result<()> {
+    pub fn migrate(&self, args: &Migrate) -> Result<()> {
         let target = Session::new(&args.to, self.format());
         let uuid = self.resolve(&args.guest)?;
         let mut journey = Journey {
@@ -123,7 +124,7 @@ impl Journey<'_> {
     /// lives.
     fn halt(&self) -> Result<Halted> {
         let args = self.of_source()?;
-        self.source.call_for::<verb::MoveBegin>(&args, self.seconds)
+        self.ask::<verb::BeginMigration, verb::MoveBegin>(self.source, &args)
     }
 
     /// Lets the routers run that ran.
@@ -144,16 +145,14 @@ impl Journey<'_> {
     /// Lets the guest of the target stay, and run.
     fn set_going(&self, changes: History) -> Result<()> {
         let ran = self.routers.iter().filter(|router| !router.is_halted());
-        let args = MoveTarget {
+        let args = MigrateFinish {
             uuid: self.uuid.clone(),
             routers: ran.map(|router| router.rid).collect(),
             changes,
             timeout_ms: self.timeout_ms()?,
         };
-        let arrived = self
-            .target
-            .call_for::<verb::MoveArrive>(&args, self.seconds);
-        arrived.map(drop)
+        self.ask::<verb::FinishMigration, verb::MoveArrive>(self.target, &args)
+            .map(drop)
     }
 
     /// Makes the guest on the target, with halted routers in the source's state.
@@ -164,7 +163,7 @@ impl Journey<'_> {
         let mut skipped = Vec::new();
         let mut carried = Vec::new();
         for router in &self.routers {
-            let (state, left) = carried::read(self.source, &self.of_router(router.rid)?)?;
+            let (state, left) = element_state::read(self.source, &self.of_router(router.rid)?)?;
             carried.push(state);
             skipped.extend(left);
         }
@@ -178,7 +177,7 @@ impl Journey<'_> {
             self.install(router.rid, &state.config, &router.config_name)?;
             state.write(self.target, &self.of_router(router.rid)?, self.seconds)?;
         }
-        self.source.call::<verb::MoveSettle>(&self.guest())?;
+        self.ask::<verb::CommitMigration, verb::MoveSettle>(self.source, &self.guest())?;
         self.end("restore", "starting it");
         Ok((domid, skipped))
     }
@@ -202,9 +201,7 @@ impl Journey<'_> {
             replace: false,
             timeout_ms: self.timeout_ms()?,
         };
-        let created = self
-            .target
-            .call_for::<verb::MoveReceive>(&args, self.seconds);
+        let created = self.ask::<verb::ReceiveMigration, verb::MoveReceive>(self.target, &args);
         // A refused guest does not exist; without an answer it may.
         self.is_made = !matches!(
             &created,
@@ -259,8 +256,7 @@ impl Journey<'_> {
     /// Lets the source's routers run again; tells how they are.
     fn go_on(&self) -> String {
         let cancelled = self.of_source().and_then(|args| {
-            self.source
-                .call_for::<verb::MoveCancel>(&args, self.seconds)
+            self.ask::<verb::CancelMigration, verb::MoveCancel>(self.source, &args)
         });
         // A daemon that lost this connection has forgotten the move.
         match cancelled.map(drop).or_else(|_| self.run(self.source)) {
@@ -286,6 +282,15 @@ impl Journey<'_> {
         because(&why, "it has moved, and is halted here: destroy it here")
     }
 
+    /// Calls a verb that waits for the guest.
+    fn ask<V, Old>(&self, host: &Session<'_>, args: &V::Args) -> Result<V::Answer>
+    where
+        V: Signature,
+        Old: Signature<Args = V::Args, Answer = V::Answer>,
+    {
+        host.call_renamed::<V, Old>(args, self.seconds)
+    }
+
     fn guest(&self) -> OfGuest {
         let uuid = self.uuid.clone();
         OfGuest { uuid }
@@ -302,8 +307,8 @@ impl Journey<'_> {
         })
     }
 
-    fn of_source(&self) -> Result<MoveSource> {
-        Ok(MoveSource {
+    fn of_source(&self) -> Result<MigrateBegin> {
+        Ok(MigrateBegin {
             uuid: self.uuid.clone(),
             timeout_ms: self.timeout_ms()?,
         })

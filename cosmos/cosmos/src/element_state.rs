@@ -12,14 +12,14 @@ const BATCH: usize = 64;
 pub type Skipped = (String, String);
 
 /// The state of one router.
-pub struct Carried {
+pub struct ElementState {
     pub config: String,
     /// Names and values.
     values: Vec<(String, String)>,
 }
 
 /// Reads it from a halted router.
-pub fn read(host: &Session<'_>, router: &OfRouter) -> Result<(Carried, Vec<Skipped>)> {
+pub fn read(host: &Session<'_>, router: &OfRouter) -> Result<(ElementState, Vec<Skipped>)> {
     let config = value_of(host, router, "config")?;
     let listed = host.call::<verb::ListHandlers>(router)?.handlers;
     let carried = listed.into_iter().filter(|h| h.read && h.write);
@@ -34,10 +34,10 @@ pub fn read(host: &Session<'_>, router: &OfRouter) -> Result<(Carried, Vec<Skipp
             Err(e) => return Err(e),
         }
     }
-    Ok((Carried { config, values }, skipped))
+    Ok((ElementState { config, values }, skipped))
 }
 
-impl Carried {
+impl ElementState {
     /// Writes what is different in a router that was just installed.
     pub fn write(&self, host: &Session<'_>, router: &OfRouter, seconds: u64) -> Result<()> {
         let mut changed = Vec::new();

@@ -18,23 +18,23 @@ c[1] -> MarkIPHeader(14) -> IPMirror -> EtherMirror -> q;
 /// After this time without an answer a client asks again.
 const AGAIN: Duration = Duration::from_millis(300);
 
-/// `cosmos react` that runs, and what it tells.
-struct React {
+/// `cosmos on-demand` that runs, and what it tells.
+struct OnDemand {
     program: Child,
     told: Receiver<Value>,
 }
 
-impl React {
+impl OnDemand {
     fn start(bed: &Testbed, flags: &[&str]) -> Self {
-        std::fs::write(bed.path("react.click"), CONFIG).expect("the folder is ours");
-        let file = "config = 'react.click'\nvif = ['segment=7']\n";
-        std::fs::write(bed.path("react.cfg"), file).expect("the folder is ours");
+        std::fs::write(bed.path("guest.click"), CONFIG).expect("the folder is ours");
+        let file = "config = 'guest.click'\nvif = ['segment=7']\n";
+        std::fs::write(bed.path("guest.cfg"), file).expect("the folder is ours");
         let mut program = Command::new(env!("CARGO_BIN_EXE_cosmos"))
             .env("COSMOSD_SOCKET", bed.socket())
             .env("VALED_SOCKET", bed.path("valed.sock"))
-            .args(["-o", "json", "react", "--network", "10.0.0.0/24"])
+            .args(["-o", "json", "on-demand", "--network", "10.0.0.0/24"])
             .args(flags)
-            .arg(bed.path("react.cfg"))
+            .arg(bed.path("guest.cfg"))
             .stdout(Stdio::piped())
             .spawn()
             .expect("the program was built with this test");
@@ -46,7 +46,7 @@ impl React {
             }
         });
         let this = Self { program, told };
-        eventually("the port of react", || {
+        eventually("the program's port", || {
             let ports = bed.vale().port_list(None).expect("valed answers");
             ports.iter().find(|p| p.port.as_str() == "react7").map(drop)
         });
@@ -132,14 +132,14 @@ fn knocked(port: &mut TestPort, word: &[u8; 4]) {
 #[test]
 fn a_frame_makes_its_guest_and_goes_through_it() {
     let bed = Testbed::start();
-    let react = React::start(&bed, &["--most", "2"]);
+    let running = OnDemand::start(&bed, &["--most", "2"]);
     let mut port = client(&bed);
     let begun = Instant::now();
     ask(&mut port, 7);
     let answer = answered(&mut port, PATIENCE).unwrap();
     let first_ms = begun.elapsed().as_secs_f64() * 1e3;
     assert_eq!(answer, [2, 0, 10, 0, 0, 7, 10, 0, 0, 7]);
-    assert_eq!(react.told(), ("made".into(), "10.0.0.7".into()));
+    assert_eq!(running.told(), ("made".into(), "10.0.0.7".into()));
     let begun = Instant::now();
     knock(&mut port, 7, b"next");
     knocked(&mut port, b"next");
@@ -153,18 +153,18 @@ fn a_frame_makes_its_guest_and_goes_through_it() {
     for word in [b"one ", b"two "] {
         knocked(&mut port, word);
     }
-    assert_eq!(react.told(), ("made".into(), "10.0.0.8".into()));
+    assert_eq!(running.told(), ("made".into(), "10.0.0.8".into()));
 
     // No guest beyond the limit, nor outside the network.
     ask(&mut port, 9);
-    assert_eq!(react.told(), ("full".into(), "10.0.0.9".into()));
+    assert_eq!(running.told(), ("full".into(), "10.0.0.9".into()));
     knock(&mut port, 9, b"none");
     // The next packet is that of a guest that is there.
     knock(&mut port, 7, b"then");
     knocked(&mut port, b"then");
     let wanted = ["react-vale0-7-10.0.0.7", "react-vale0-7-10.0.0.8"];
     assert_eq!(names(&bed), wanted);
-    react.end(Signal::TERM);
+    running.end(Signal::TERM);
     bed.vale()
         .port_remove(&"vale0".parse().unwrap(), &"t1".parse().unwrap())
         .unwrap();
@@ -174,23 +174,23 @@ fn a_frame_makes_its_guest_and_goes_through_it() {
 #[test]
 fn a_guest_that_is_idle_or_dead_goes_and_comes_again() {
     let bed = Testbed::start();
-    let react = React::start(&bed, &["--idle", "1"]);
+    let running = OnDemand::start(&bed, &["--idle", "1"]);
     let mut port = client(&bed);
     ask(&mut port, 7);
     assert!(answered(&mut port, PATIENCE).is_some());
-    assert_eq!(react.told(), ("made".into(), "10.0.0.7".into()));
-    assert_eq!(react.told(), ("gone".into(), "10.0.0.7".into()));
+    assert_eq!(running.told(), ("made".into(), "10.0.0.7".into()));
+    assert_eq!(running.told(), ("gone".into(), "10.0.0.7".into()));
     assert_eq!(names(&bed), Vec::<String>::new());
     knock(&mut port, 7, b"more");
     knocked(&mut port, b"more");
-    assert_eq!(react.told(), ("made".into(), "10.0.0.7".into()));
+    assert_eq!(running.told(), ("made".into(), "10.0.0.7".into()));
     for pid in bed.guest_processes() {
         kill(pid, Signal::KILL);
     }
-    assert_eq!(react.told(), ("gone".into(), "10.0.0.7".into()));
+    assert_eq!(running.told(), ("gone".into(), "10.0.0.7".into()));
     knock(&mut port, 7, b"last");
     knocked(&mut port, b"last");
-    react.end(Signal::TERM);
+    running.end(Signal::TERM);
     assert_eq!(names(&bed), Vec::<String>::new());
 }
 
@@ -198,22 +198,22 @@ fn a_guest_that_is_idle_or_dead_goes_and_comes_again() {
 fn guests_that_a_killed_program_left_are_taken_over() {
     let bed = Testbed::start();
     let mut port = client(&bed);
-    let react = React::start(&bed, &[]);
+    let running = OnDemand::start(&bed, &[]);
     knock(&mut port, 7, b"one ");
     knocked(&mut port, b"one ");
-    react.end(Signal::KILL);
+    running.end(Signal::KILL);
     assert_eq!(names(&bed).len(), 1);
     bed.vale()
         .port_remove(&"vale0".parse().unwrap(), &"react7".parse().unwrap())
         .unwrap();
-    let react = React::start(&bed, &["--keep"]);
+    let running = OnDemand::start(&bed, &["--keep"]);
     knock(&mut port, 7, b"two ");
     knocked(&mut port, b"two ");
     assert_eq!(names(&bed).len(), 1);
-    react.end(Signal::TERM);
+    running.end(Signal::TERM);
     assert_eq!(names(&bed).len(), 1);
-    let react = React::start(&bed, &[]);
-    react.end(Signal::TERM);
+    let running = OnDemand::start(&bed, &[]);
+    running.end(Signal::TERM);
     assert_eq!(names(&bed), Vec::<String>::new());
 }
 
@@ -221,21 +221,21 @@ fn guests_that_a_killed_program_left_are_taken_over() {
 fn guests_outlive_a_killed_switch() {
     let mut bed = Testbed::start();
     let mut port = client(&bed);
-    let react = React::start(&bed, &[]);
+    let running = OnDemand::start(&bed, &[]);
     knock(&mut port, 7, b"one ");
     knocked(&mut port, b"one ");
     bed.restart_vale();
-    react.ended(false);
+    running.ended(false);
     assert_eq!(names(&bed).len(), 1);
-    let react = React::start(&bed, &[]);
-    react.end(Signal::TERM);
+    let running = OnDemand::start(&bed, &[]);
+    running.end(Signal::TERM);
     assert_eq!(names(&bed), Vec::<String>::new());
 }
 
 #[test]
 fn a_guest_that_cannot_be_made_is_told_and_tried_again_later() {
     let bed = Testbed::start();
-    let react = React::start(&bed, &[]);
+    let running = OnDemand::start(&bed, &[]);
     let mut port = client(&bed);
     let taken = json!({
         "switch": "vale0", "port": "r70a000007", "kind": "process", "segment": 9,
@@ -245,7 +245,7 @@ fn a_guest_that_cannot_be_made_is_told_and_tried_again_later() {
         .port_add(&serde_json::from_value(taken).unwrap())
         .unwrap();
     ask(&mut port, 7);
-    assert_eq!(react.told(), ("refused".into(), "10.0.0.7".into()));
+    assert_eq!(running.told(), ("refused".into(), "10.0.0.7".into()));
     bed.vale()
         .port_remove(&"vale0".parse().unwrap(), &"r70a000007".parse().unwrap())
         .unwrap();
@@ -253,6 +253,6 @@ fn a_guest_that_cannot_be_made_is_told_and_tried_again_later() {
         ask(&mut port, 7);
         answered(&mut port, AGAIN)
     });
-    react.end(Signal::TERM);
+    running.end(Signal::TERM);
     assert_eq!(names(&bed), Vec::<String>::new());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The command `react`: a frame for an address without a guest makes one, and then goes through it
+//! The command `on-demand`: a frame for an address without a guest makes one, and then goes through it
 //! (docs/adr/0097-reactive-guests.md).
 //!
 //! The program has a port without an address in the guests' segment. The switch sends it what is for
@@ -27,7 +27,7 @@ use vale_proto::{Kind, PortAdd, PortId, SwitchName, ValeClient};
 use self::maker::{Maker, Outcome, Template};
 use self::table::{Step, Table};
 use crate::commands::{Result, Session, emit, failed, usage};
-use crate::{Create, Format, React, guestfile};
+use crate::{Create, Format, OnDemand, guestfile};
 
 /// Between two looks at the counters of all guests.
 const LOOK: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ const BURST: usize = 64;
 
 impl Session<'_> {
     /// Runs until a signal, and then destroys its guests; an error leaves them.
-    pub fn react(&self, args: &React) -> Result<()> {
+    pub fn on_demand(&self, args: &OnDemand) -> Result<()> {
         let template = Arc::new(self.template(args)?);
         let mut reactor = Reactor::start(self, args, Arc::clone(&template))?;
         self.adopt(&mut reactor, &template)?;
@@ -46,7 +46,7 @@ impl Session<'_> {
         ended.and(reactor.end(keep))
     }
 
-    fn template(&self, args: &React) -> Result<Template> {
+    fn template(&self, args: &OnDemand) -> Result<Template> {
         let file = guestfile::load(&args.file).map_err(usage)?;
         let (vifs, cpu) = (file.vif.clone(), file.cpu().map_err(usage)?);
         let spec = self.creation(&Create::of_file(args.timeout.timeout), file)?;
@@ -80,7 +80,7 @@ struct Reactor<'a> {
 }
 
 impl<'a> Reactor<'a> {
-    fn start(session: &Session<'_>, args: &'a React, template: Arc<Template>) -> Result<Self> {
+    fn start(session: &Session<'_>, args: &'a OnDemand, template: Arc<Template>) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&stop))
