@@ -266,7 +266,7 @@ fn port_add(attach: &Attach) -> PortAdd {
         mtu: attach.mtu,
         slots: attach.slots,
         link_up: true,
-        in_place: None,
+        in_place_domid: None,
         owner: attach.owner,
     }
 }
