@@ -12,7 +12,7 @@ pub trait NetDevice {
     fn mac(&self) -> [u8; 6];
     /// Largest network packet in bytes, without the Ethernet header.
     fn mtu(&self) -> u16;
-    /// Gives a silent device its address and its largest packet.
+    /// Gives a preconnected device its address and its largest packet.
     fn set_identity(&mut self, mac: [u8; 6], mtu: u16);
     /// True if the backend is there.
     fn is_up(&self) -> bool;

@@ -21,7 +21,7 @@ pub(crate) type Answers = [Option<String>];
 pub(crate) type Keys = Vec<(&'static str, String)>;
 
 /// The address of a device without one: it connects, and no configuration can use it yet.
-pub(crate) const SILENT: [u8; 6] = [0; 6];
+pub(crate) const NO_ADDRESS: [u8; 6] = [0; 6];
 
 /// The toolstack's description of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub fn is_silent(&self) -> bool {
-        self.mac == SILENT
+    pub fn is_preconnected(&self) -> bool {
+        self.mac == NO_ADDRESS
     }
 }
 
