@@ -19,7 +19,7 @@ impl Backend {
         self.follow(Vif::new(None, token, self.domain, guest, slots))
     }
 
-    /// Gives a port to a preconnected vif. False if there is none that suits: the port then gets a vif of
+    /// Gives a port to a preconnected vif. False if no such vif suits: the port then gets a vif of
     /// its own.
     pub(super) fn take_over(
         &mut self,

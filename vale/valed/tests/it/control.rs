@@ -501,12 +501,19 @@ fn preconnected_vifs_are_those_of_xen_guests() {
         (json!({"domid": 7}), "missing field"),
         (json!({"domid": 7, "devid": 0, "netback": true}), "netback"),
     ] {
-        let (code, message) = code(&valed, "preconnect-add", args.clone());
-        assert_eq!(code, "bad-request", "{args}: {message}");
-        assert!(message.contains(text), "{args}: {message}");
+        // The second name is of before 1.0.
+        for verb in ["preconnect-add", "silent-add"] {
+            let (code, message) = code(&valed, verb, args.clone());
+            assert_eq!(code, "bad-request", "{args}: {message}");
+            assert!(message.contains(text), "{args}: {message}");
+        }
     }
     client.preconnect_remove(7).unwrap();
     assert_eq!(client.preconnect_list().unwrap(), []);
+    let removed = client.call("silent-remove", json!({"domid": 7}));
+    assert_eq!(removed.unwrap(), json!({}));
+    let listed = client.call("silent-list", json!({}));
+    assert_eq!(listed.unwrap(), json!({"vifs": []}));
     assert_eq!(vale_ctl(&valed, 0, "preconnected -o json").stdout, b"[]\n");
 }
 
