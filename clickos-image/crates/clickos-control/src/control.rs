@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control thread: takes the store's events one by one.
 use crate::element_nodes::ElementNodes;
-use crate::next::Next;
+use crate::event::ControlEvent;
 use crate::node::{self, Node};
 use crate::requests::Requests;
 use crate::router_spec::Handled;
@@ -98,13 +98,13 @@ impl<S: Store> Control<S> {
                 self.tolerate(told)?;
             }
             let node = match next {
-                Next::OffloadRequests(requests) => {
+                ControlEvent::OffloadRequests(requests) => {
                     let sent = self.send_offload_requests(requests).await;
                     self.tolerate(sent)?;
                     None
                 }
-                Next::Event(Some(event)) => Node::of(&event.path),
-                Next::Event(None) => {
+                ControlEvent::Event(Some(event)) => Node::of(&event.path),
+                ControlEvent::Event(None) => {
                     self.expect_no_echoes();
                     Some(Node::Everything)
                 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the guest sees of a network device, whichever its class is.
-use crate::metered::Costs;
+use crate::counting_platform::Costs;
 use crate::platform::EvtchnPort;
 use alloc::vec::Vec;
 use click_core::{Batch, PacketPool};

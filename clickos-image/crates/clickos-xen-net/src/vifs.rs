@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! All network devices of a guest.
+use crate::counting_platform::CountingPlatform;
 use crate::device::NetDevice;
+use crate::device_watch::{Class, Found, Progress, Search};
 use crate::frontend::{Frontend, Handshake, Identity, NO_ADDRESS, Signals};
-use crate::metered::Metered;
 use crate::netif::Netfront;
 use crate::options::Options;
 use crate::platform::{EvtchnPort, Platform};
 use crate::rings::Numbers;
-use crate::search::{Class, Found, Progress, Search};
 use crate::vale::ValePort;
 use alloc::boxed::Box;
 use alloc::format;
@@ -139,7 +139,7 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
     }
 
     fn start(&self, found: &Found, now_ns: u64) -> Vif {
-        let (platform, identity) = (Metered::new(&self.platform), found.identity);
+        let (platform, identity) = (CountingPlatform::new(&self.platform), found.identity);
         match found.class {
             Class::Vif => {
                 let device = Netfront::new(platform, identity, self.options);
