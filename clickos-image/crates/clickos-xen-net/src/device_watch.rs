@@ -11,7 +11,7 @@ use core::cell::RefCell;
 use core::future::{Future, poll_fn};
 use core::pin::pin;
 use ring::SLOTS_RANGE;
-use xenstore::{Error, Link, Store};
+use xenstore::{Error, Store, StoreConnection};
 
 /// Devices one guest may have.
 const MAX: usize = 64;
@@ -110,7 +110,7 @@ impl Progress {
 /// number belongs to one device: the first one takes it. A preconnected device is found again when it
 /// changes: it may have got its address (docs/adr/0098-guest-pool.md).
 pub(crate) struct Search<P, S> {
-    pub link: Link<S>,
+    pub link: StoreConnection<S>,
     pub platform: Rc<P>,
     pub progress: Rc<RefCell<Progress>>,
 }
@@ -194,7 +194,7 @@ impl<P: Platform, S: Store> Search<P, S> {
 }
 
 async fn describe<S: Store>(
-    link: &Link<S>,
+    link: &StoreConnection<S>,
     is_vif: bool,
     devid: u32,
 ) -> Result<Result<Found, String>, Error> {

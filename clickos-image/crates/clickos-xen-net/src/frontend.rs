@@ -13,7 +13,7 @@ use core::cell::{Cell, RefCell};
 use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::task::Poll;
-use xenstore::{Error, Link, Store};
+use xenstore::{Error, Store, StoreConnection};
 
 /// Values of the backend's keys, in the order of [`Frontend::backend_keys`].
 pub(crate) type Answers = [Option<String>];
@@ -98,7 +98,7 @@ pub(crate) struct Signals {
 /// One device's handshake.
 pub(crate) struct Handshake<P, S> {
     pub platform: Rc<P>,
-    pub link: Link<S>,
+    pub link: StoreConnection<S>,
     /// The frontend's directory, relative to the domain's.
     pub directory: String,
     pub device: Rc<RefCell<dyn Frontend>>,
@@ -124,7 +124,7 @@ struct Memory {
 impl<P: Platform, S: Store> Handshake<P, S> {
     pub fn new(
         platform: Rc<P>,
-        link: Link<S>,
+        link: StoreConnection<S>,
         directory: String,
         device: Rc<RefCell<dyn Frontend>>,
         signals: Rc<Signals>,
