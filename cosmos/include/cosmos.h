@@ -215,7 +215,7 @@ int cosmos_nic_remove(struct cosmos_ctx *ctx, uint32_t domid, uint32_t devid,
 
 /* A vif on granted rings of the VALE switch (docs/rings.md): its nodes in
  * the Xen store. The caller adds the switch's port separately. A vif whose
- * address is zeros is silent: it has no node `mac` yet. */
+ * address is zeros is preconnected: it has no node `mac` yet. */
 struct cosmos_vale {
     uint32_t devid;
     uint8_t mac[6];

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives the flows of a guest that goes to guests that stay (docs/adr/0090).
 
-An element that has flows says so by the handler ``hold``, after which it
-opens no flow. Flows are read from ``state``, part by part, and written to
-``merge``.
+An element that has flows says so by the handler ``block_new_flows``, after
+which it opens no flow. Flows are read from ``state``, part by part, and
+written to ``merge``.
 
 A chain fuses into one guest in the same way (docs/adr/0081).
 """
 
 import time
 
-_MERGE, _HOLD = '.merge', '.hold'
+_MERGE, _BLOCK = '.merge', '.block_new_flows'
+#: The name of the second one in guests, and for agents, of before 1.0.
+_EARLIER = '.hold'
 #: The ends of handlers that give() writes.
-WRITTEN = (_MERGE, _HOLD)
+WRITTEN = (_MERGE, _BLOCK, _EARLIER)
 #: Guests that may get the flows of one: more are not in a hop.
 MAX_TAKERS = 16
 #: How long the giver opens no flow, and after which time of giving no guest is
 #: asked any more.
-_HOLD_S, _LIMIT_S = 60, 20
+_BLOCK_S, _LIMIT_S = 60, 20
 #: Parts of an element's flows. The largest table has fewer, of 256 flows each.
 _PARTS = 65536
 #: Bytes of one write, unless a part has more. A guest of 8 MiB takes it.
@@ -48,13 +50,14 @@ def give(giver, takers):
 
 def _give(giver, takers):
     elements = _elements(giver)
-    for taker in takers:
-        if missing := sorted(elements - _elements(taker)):
+    own = [_elements(taker) for taker in takers]
+    for taker, found in zip(takers, own):
+        if missing := sorted(elements.keys() - found.keys()):
             raise FlowsError(f'guest {taker.name}: {missing[0]}: no element'
                              ' that takes flows')
     if not elements:
         return 0
-    giver.write([[f'{element}.hold', str(_HOLD_S)]
+    giver.write([[elements[element], str(_BLOCK_S)]
                  for element in sorted(elements)])
     given = 0
     for element in sorted(elements):
@@ -62,9 +65,16 @@ def _give(giver, takers):
             for taker in takers:
                 taker.write([[element + _MERGE, head + ''.join(lines)]])
             given += len(lines)
-    for taker in takers:
-        taker.write([[f'{element}.hold', '0'] for element in sorted(elements)])
+    for taker, found in zip(takers, own):
+        taker.write([[found[element], '0'] for element in sorted(elements)])
     return given
+
+
+def for_earlier_agents(writes):
+    """Return writes as agents of before 1.0 let them through."""
+    return [[name.removesuffix(_BLOCK) + _EARLIER
+             if name.endswith(_BLOCK) else name, value]
+            for name, value in writes]
 
 
 class _Timed:
@@ -126,9 +136,13 @@ class Part:
 
 
 def _elements(guest):
-    """Return the names of a guest's elements that have flows."""
-    return {name.removesuffix(_HOLD) for name in guest.list()
-            if name.endswith(_HOLD)}
+    """Return a guest's elements that have flows, with their blocking handler.
+
+    A guest of 1.0 has it by both names, an earlier one by the old name.
+    """
+    names = guest.list()
+    return {name.removesuffix(end): name for end in (_EARLIER, _BLOCK)
+            for name in names if name.endswith(end)}
 
 
 def _parts(guest, element):

@@ -13,7 +13,7 @@ from nova.objects import fields
 #: filters and links count both directions, so they are in neither sum.
 _RX_DROPS = ('dropped_full', 'dropped_too_long')
 #: The same for frames that the guest sent.
-_TX_DROPS = ('dropped_spoof', 'dropped_type', 'dropped_role',
+_TX_DROPS = ('dropped_spoof', 'dropped_type', 'dropped_rogue',
              'dropped_hidden', 'dropped_link_control', 'dropped_malformed',
              'dropped_unknown', 'dropped_flood', 'dropped_loop')
 
@@ -67,6 +67,8 @@ def _uptime_s(guest):
 
 def _nic(counters):
     """valed counts as a switch: it receives what the guest transmits."""
+    # A cosmosd of before 1.0 has the counter by its name there.
+    counters = {'dropped_rogue': counters.get('dropped_role', 0), **counters}
     return {
         'rx_octets': counters['tx_bytes'],
         'rx_packets': counters['tx_packets'],

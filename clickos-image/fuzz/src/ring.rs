@@ -112,13 +112,13 @@ fn copying(data: &[u8]) {
             switch.publish(),
             switch.pop(&mut frame),
         );
-        switch.agree();
+        switch.negotiate();
         let count = switch.fetch(&mut slots);
         for slot in &slots[..count] {
-            assert!(!slot.is_unsummed() || switch.takes_unsummed());
+            assert!(!slot.needs_csum() || switch.accepts_partial_csum());
             switch.read(*slot, &mut frame);
         }
-        let _ = switch.push_unsummed(scribble, None);
+        let _ = switch.push_partial_csum(scribble, None);
         let _ = (
             guest.sleep_prepare(),
             switch.sleep_prepare(),

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use control_socket::Roles;
 use serde::Deserialize;
 
-use crate::silent::{Silent, default_slots};
+use crate::preconnected::{Preconnected, default_slots};
 use crate::spec::{MAX_VIFS, Sha256Text};
 
 /// The last domain id a toolstack may give: Xen reserves those from 0x7ff0 on
@@ -137,7 +137,7 @@ pub struct PoolEntry {
     pub image: Option<Sha256Text>,
     pub memory_mib: u32,
     pub guests: usize,
-    /// Vifs at the switch that each has from the start, silent until a guest gets them.
+    /// Vifs at the switch that each has from the start, preconnected until a guest gets them.
     #[serde(default)]
     pub vifs: u32,
     /// Slots of their rings.
@@ -149,8 +149,8 @@ pub struct PoolEntry {
 }
 
 impl PoolEntry {
-    pub fn silent(&self) -> Silent {
-        Silent {
+    pub fn preconnected(&self) -> Preconnected {
+        Preconnected {
             vifs: self.vifs,
             slots: self.slots,
             nics: self.nics,

@@ -25,10 +25,10 @@ use crate::host::sim::SimHost;
 use crate::host::{Death, Domain, Host, Instance};
 use crate::lifecycle::{Maker, destroy, recover};
 use crate::pool::Pool;
+use crate::preconnected::Preconnected;
 use crate::report;
 use crate::routers;
 use crate::service::Daemon;
-use crate::silent::Silent;
 use crate::site::Site;
 use crate::spec::{Kernel, Nic, Spec, Uuid, Vif};
 use crate::store::sim::SimStore;
@@ -110,7 +110,7 @@ pub fn domain(domid: u16) -> Domain {
         vifs: spec.vifs,
         nics: spec.nics,
         kernel: spec.kernel,
-        silent: Silent::default(),
+        preconnected: Preconnected::default(),
     }
 }
 
@@ -130,7 +130,7 @@ pub fn record(domid: u16) -> Record {
         rings: Default::default(),
         nics: domain.nics,
         kernel: domain.kernel,
-        silent: domain.silent,
+        preconnected: domain.preconnected,
         phase: Phase::Complete,
         reason: String::new(),
         instance: Some(Instance::Sim { domid }),
@@ -139,14 +139,14 @@ pub fn record(domid: u16) -> Record {
 }
 
 /// An entry of the pool.
-pub fn pool_entry(guests: usize, silent: Silent) -> PoolEntry {
+pub fn pool_entry(guests: usize, preconnected: Preconnected) -> PoolEntry {
     PoolEntry {
         image: None,
         memory_mib: 8,
         guests,
-        vifs: silent.vifs,
-        slots: silent.slots,
-        nics: silent.nics,
+        vifs: preconnected.vifs,
+        slots: preconnected.slots,
+        nics: preconnected.nics,
     }
 }
 
@@ -165,7 +165,7 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        Self::with_pool(vec![pool_entry(2, Silent::default())])
+        Self::with_pool(vec![pool_entry(2, Preconnected::default())])
     }
 
     pub fn with_pool(entries: Vec<PoolEntry>) -> Self {
@@ -250,8 +250,8 @@ impl World {
     pub fn remains(&self) -> Vec<String> {
         let mut remains = self.host.remains();
         remains.extend(self.switch.ports());
-        let silent = self.switch.silent_vifs().into_iter();
-        remains.extend(silent.map(|(domid, devid)| format!("silent {domid}/{devid}")));
+        let preconnected = self.switch.preconnected_vifs().into_iter();
+        remains.extend(preconnected.map(|(domid, devid)| format!("preconnected {domid}/{devid}")));
         remains.extend(self.store.keys());
         remains.extend(self.site.disk.ledgers.files());
         let records = self.site.disk.records.load_all().unwrap();

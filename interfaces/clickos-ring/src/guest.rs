@@ -21,7 +21,7 @@ impl<M: Memory> GuestPort<M> {
             return Err(RingError::BadVersion(layout.version()));
         }
         let mut port = Self::new(memory, layout);
-        port.agree();
+        port.negotiate();
         Ok(port)
     }
 
@@ -37,10 +37,10 @@ impl<M: Memory> GuestPort<M> {
     }
 
     /// Takes what the switch has accepted; to be done once it is connected.
-    pub fn agree(&mut self) {
+    pub fn negotiate(&mut self) {
         if header::has_long(&self.memory) {
-            self.tx.agree_on_long();
-            self.rx.agree_on_long();
+            self.tx.enable_long();
+            self.rx.enable_long();
         }
     }
 

@@ -11,7 +11,7 @@ use core::fmt;
 
 use crate::RingError;
 use crate::layout::{
-    self, BUFFER_SIZE, CUR, Descriptor, INDEX, LONGEST, Layout, NEED_KICK, Ring, UNSUMMED,
+    self, BUFFER_SIZE, CUR, Descriptor, INDEX, LONGEST, Layout, NEED_KICK, NEEDS_CSUM, Ring,
 };
 use crate::memory::Memory;
 #[cfg(feature = "std")]
@@ -75,8 +75,8 @@ impl Slot {
     }
 
     /// True if the frame's checksum covers the pseudo header only.
-    pub fn is_unsummed(self) -> bool {
-        self.flags & UNSUMMED != 0
+    pub fn needs_csum(self) -> bool {
+        self.flags & NEEDS_CSUM != 0
     }
 
     /// Payload bytes of the segments that the frame is to be cut into; 0 for none.
@@ -306,12 +306,12 @@ impl Producer {
 
     /// Frames to be segmented may take several slots from now on.
     #[cfg(feature = "std")]
-    pub fn agree_on_segments(&mut self) {
+    pub fn enable_gso(&mut self) {
         self.has_spans = true;
     }
 
     /// Frames of up to [`LONGEST`] bytes may take several slots from now on.
-    pub fn agree_on_long(&mut self) {
+    pub fn enable_long(&mut self) {
         (self.has_spans, self.longest) = (true, LONGEST);
     }
 
@@ -345,7 +345,7 @@ impl Producer {
         flags: u16,
     ) -> Result<(), PushError> {
         let len = head.len() + rest.map_or(0, |r| r.len);
-        let most = match flags > UNSUMMED {
+        let most = match flags > NEEDS_CSUM {
             true => u16::MAX.into(),
             false => self.longest,
         };
@@ -498,12 +498,12 @@ impl Consumer {
 
     /// Frames to be segmented may take several slots from now on.
     #[cfg(feature = "std")]
-    pub fn agree_on_segments(&mut self) {
+    pub fn enable_gso(&mut self) {
         self.has_spans = true;
     }
 
     /// Frames of up to [`LONGEST`] bytes may take several slots from now on.
-    pub fn agree_on_long(&mut self) {
+    pub fn enable_long(&mut self) {
         (self.has_spans, self.longest) = (true, LONGEST);
     }
 

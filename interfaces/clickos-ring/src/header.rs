@@ -53,7 +53,7 @@ pub(crate) fn region(memory: &impl Memory) -> u16 {
 /// Accepts the features that the guest offers and the switch has, and tells the guest. The words
 /// begin as 0 with every region, so none is left from an earlier switch. Segments have checksums.
 #[cfg(feature = "std")]
-pub(crate) fn agree(memory: &impl Memory, layout: Layout) -> u32 {
+pub(crate) fn negotiate(memory: &impl Memory, layout: Layout) -> u32 {
     let offered = memory.load(AT_OFFERED) & FEATURES;
     let accepted = match (layout.is_in_place(), offered & CHECKSUMS != 0) {
         (true, _) => 0,

@@ -50,7 +50,7 @@ pub const LONG: u32 = 4;
 #[cfg(feature = "std")]
 pub(crate) const FEATURES: u32 = CHECKSUMS | SEGMENTS | LONG;
 /// The flag of such a frame: its TCP or UDP checksum covers the pseudo header only.
-pub(crate) const UNSUMMED: u16 = 1;
+pub(crate) const NEEDS_CSUM: u16 = 1;
 /// Least bytes of payload of a segment: a frame becomes 256 segments at most.
 pub const MIN_SEGMENT: u16 = 256;
 /// Most bytes of payload of a segment.
@@ -213,7 +213,7 @@ impl Layout {
 
 /// A slot's descriptor: where a frame is and how long. One 64-bit word:
 /// bits 0..32 offset in the region, 32..48 length, 48..64 number of the region (0: the ring's own).
-/// In version 1 the last are flags: bit 48 is [`UNSUMMED`], bits 49..63 are the size of a segment.
+/// In version 1 the last are flags: bit 48 is [`NEEDS_CSUM`], bits 49..63 are the size of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     pub offset: u32,
@@ -237,11 +237,11 @@ impl Descriptor {
     /// True if its flags are those of features that both sides have.
     #[cfg(feature = "std")]
     pub fn is_agreed(self, features: u32) -> bool {
-        let is_unsummed = self.region & UNSUMMED != 0 && features & CHECKSUMS != 0;
+        let needs_csum = self.region & NEEDS_CSUM != 0 && features & CHECKSUMS != 0;
         match segment(self.region) {
-            0 => is_unsummed || self.region == 0,
+            0 => needs_csum || self.region == 0,
             MIN_SEGMENT.. if segment(self.region) <= most_segment(features) => {
-                is_unsummed && features & SEGMENTS != 0
+                needs_csum && features & SEGMENTS != 0
             }
             _ => false,
         }
@@ -314,7 +314,7 @@ impl Extent {
 /// The flags of version 1 for a frame whose checksum is left, and segmentation unless it is 0.
 #[cfg(feature = "std")]
 pub(crate) fn flags(segment: u16) -> u16 {
-    UNSUMMED | segment << 1
+    NEEDS_CSUM | segment << 1
 }
 
 /// Most bytes of payload of a segment with these features.

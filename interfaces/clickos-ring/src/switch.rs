@@ -80,13 +80,13 @@ impl<M: Memory> SwitchPort<M> {
 
     /// Accepts the features that the guest offers; to be done before it learns that the switch is
     /// connected.
-    pub fn agree(&mut self) {
-        self.features = header::agree(&*self.memory, self.layout);
+    pub fn negotiate(&mut self) {
+        self.features = header::negotiate(&*self.memory, self.layout);
         if self.takes_segments() {
-            self.tx.agree_on_segments();
-            self.rx.agree_on_segments();
+            self.tx.enable_gso();
+            self.rx.enable_gso();
         }
-        self.agree_on_long();
+        self.enable_long();
     }
 
     /// Gives a guest that is a process frames of several slots; to be done before it maps the region.
@@ -95,28 +95,28 @@ impl<M: Memory> SwitchPort<M> {
         if !self.layout.is_in_place() {
             header::set_long(&*self.memory);
             self.features |= LONG;
-            self.agree_on_long();
+            self.enable_long();
         }
     }
 
-    fn agree_on_long(&mut self) {
+    fn enable_long(&mut self) {
         if self.features & LONG != 0 {
-            self.tx.agree_on_long();
-            self.rx.agree_on_long();
+            self.tx.enable_long();
+            self.rx.enable_long();
         }
     }
 
-    /// Most bytes of payload of a segment by [`Self::push_unsegmented`].
+    /// Most bytes of payload of a segment by [`Self::push_gso`].
     pub fn most_segment(&self) -> u16 {
         layout::most_segment(self.features)
     }
 
-    /// True if the guest takes frames by [`Self::push_unsummed`].
-    pub fn takes_unsummed(&self) -> bool {
+    /// True if the guest takes frames by [`Self::push_partial_csum`].
+    pub fn accepts_partial_csum(&self) -> bool {
         self.features & CHECKSUMS != 0
     }
 
-    /// True if the guest takes frames by [`Self::push_unsegmented`].
+    /// True if the guest takes frames by [`Self::push_gso`].
     pub fn takes_segments(&self) -> bool {
         self.features & SEGMENTS != 0
     }
@@ -212,7 +212,7 @@ impl<M: Memory> SwitchPort<M> {
 
     /// As [`Self::push_parts`], for a frame whose TCP or UDP checksum covers the pseudo header only.
     /// The guest must have agreed to [`CHECKSUMS`].
-    pub fn push_unsummed(
+    pub fn push_partial_csum(
         &mut self,
         head: &[u8],
         rest: Option<Rest<'_, M>>,
@@ -221,9 +221,9 @@ impl<M: Memory> SwitchPort<M> {
         self.rx.push_parts(&*self.memory, head, rest, flags)
     }
 
-    /// As [`Self::push_unsummed`], for a frame that the guest may have to cut into segments with
+    /// As [`Self::push_partial_csum`], for a frame that the guest may have to cut into segments with
     /// `segment` bytes of payload. The guest must have agreed to [`SEGMENTS`].
-    pub fn push_unsegmented(&mut self, frame: &[u8], segment: u16) -> Result<(), PushError> {
+    pub fn push_gso(&mut self, frame: &[u8], segment: u16) -> Result<(), PushError> {
         let flags = layout::flags(segment);
         self.rx.push_parts(&*self.memory, frame, None, flags)
     }

@@ -3,7 +3,7 @@
 //!
 //! * [`Client`]: blocking, over xenstored's UNIX socket (dom0's view; used by cosmosd).
 //! * [`RingClient`]: non-blocking, over a domain's store ring (a domU's view; used by the guests).
-//! * [`Mux`] shares a non-blocking connection among a guest's threads, and [`Link`] makes one's
+//! * [`Mux`] shares a non-blocking connection among a guest's threads, and [`StoreConnection`] makes one's
 //!   requests asynchronous functions.
 //!
 //! Facts about the protocol are from Xen's public header `xen/io/xs_wire.h` and `docs/misc/xenstore.txt`.
@@ -34,5 +34,5 @@ pub use request::{Request, Tx, names};
 pub use ring::{Index, Notify, Page, RING_SIZE, RingClient};
 #[cfg(feature = "std")]
 pub use socket::{Client, Transaction};
-pub use store::{Link, Store};
+pub use store::{Store, StoreConnection};
 pub use wire::{Header, Kind, PATH_MAX, PAYLOAD_MAX};

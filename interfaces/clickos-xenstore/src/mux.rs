@@ -6,7 +6,7 @@
 //! new connection, of which the store knows nothing. Then [`Mux::reconnect`] sets all watches again
 //! and repeats the requests under way. Its users only see that all they watch may have changed.
 use crate::events::Events;
-use crate::{Error, Link, Request, Store, WatchEvent};
+use crate::{Error, Request, Store, StoreConnection, WatchEvent};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -69,9 +69,9 @@ impl<S: Store> Mux<S> {
     }
 
     /// As [`Mux::handle`], with the requests as asynchronous functions.
-    pub fn link(mux: &Rc<RefCell<Self>>, token: &str) -> Link<Handle<S>> {
+    pub fn link(mux: &Rc<RefCell<Self>>, token: &str) -> StoreConnection<Handle<S>> {
         let handle = Rc::new(RefCell::new(Self::handle(mux, token)));
-        Link::new(handle, token)
+        StoreConnection::new(handle, token)
     }
 
     /// True if an answer or an event waits for its user, so that no user should sleep. A user that

@@ -51,13 +51,13 @@ impl<P: Page, N: Notify> Store for RingClient<P, N> {
 }
 
 /// The store's requests as asynchronous functions.
-pub struct Link<S> {
+pub struct StoreConnection<S> {
     store: Rc<RefCell<S>>,
     /// The events of this link's watches.
     token: String,
 }
 
-impl<S: Store> Link<S> {
+impl<S: Store> StoreConnection<S> {
     /// Requests over `store`, whose watches bear `token`.
     pub fn new(store: Rc<RefCell<S>>, token: &str) -> Self {
         let token = token.into();

@@ -10,7 +10,7 @@ use log::debug;
 use serde_json::json;
 
 use crate::budget::{Budget, Charge};
-use crate::connections::{Connections, LINE_COST, Place};
+use crate::connections::{ConnectionSlot, Connections, LINE_COST};
 use crate::line::{LineError, LineReader, hung_up, send_line};
 use crate::message::{answer, event_line};
 use crate::verb::{prepare, too_long};
@@ -55,14 +55,14 @@ pub(crate) struct Connection<S> {
     socket: UnixStream,
     peer: Peer,
     shared: Arc<Shared<S>>,
-    _place: Place,
+    _slot: ConnectionSlot,
 }
 
 impl<S: Service> Connection<S> {
     pub fn new(socket: UnixStream, peer: Peer, shared: &Arc<Shared<S>>) -> Result<Self, ApiError> {
         Ok(Self {
             socket,
-            _place: shared.connections.enter(peer.uid)?,
+            _slot: shared.connections.enter(peer.uid)?,
             peer,
             shared: Arc::clone(shared),
         })

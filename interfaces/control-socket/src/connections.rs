@@ -52,7 +52,7 @@ pub(crate) struct Connections {
 }
 
 /// One counted connection; dropping it leaves.
-pub(crate) struct Place(Arc<Connections>, u32);
+pub(crate) struct ConnectionSlot(Arc<Connections>, u32);
 
 impl Connections {
     pub fn new(limits: Limits, uids: Vec<u32>) -> Arc<Self> {
@@ -63,7 +63,7 @@ impl Connections {
         })
     }
 
-    pub fn enter(self: &Arc<Self>, uid: u32) -> Result<Place, ApiError> {
+    pub fn enter(self: &Arc<Self>, uid: u32) -> Result<ConnectionSlot, ApiError> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let limits = &self.limits;
         let all: usize = counts.values().sum();
@@ -78,7 +78,7 @@ impl Connections {
             return Err(ApiError::new("too-many", message));
         }
         *counts.entry(uid).or_default() += 1;
-        Ok(Place(Arc::clone(self), uid))
+        Ok(ConnectionSlot(Arc::clone(self), uid))
     }
 
     /// Free places that are kept for the other uids.
@@ -90,7 +90,7 @@ impl Connections {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut counts = self.0.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = counts.get_mut(&self.1) {
@@ -114,8 +114,9 @@ mod tests {
             ..Limits::default()
         };
         let connections = Connections::new(limits, vec![0, 7, 8]);
-        let fill =
-            |uid| -> Vec<Place> { std::iter::from_fn(|| connections.enter(uid).ok()).collect() };
+        let fill = |uid| -> Vec<ConnectionSlot> {
+            std::iter::from_fn(|| connections.enter(uid).ok()).collect()
+        };
         // Half of 40 places is kept for three uids: 6 each.
         let first = fill(7);
         assert_eq!(first.len(), 28);

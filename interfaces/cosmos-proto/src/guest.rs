@@ -205,7 +205,7 @@ impl Vif {
             mtu: self.mtu,
             slots: self.slots,
             link_up: false,
-            in_place: (kind == Kind::Process).then_some(domid),
+            in_place_domid: (kind == Kind::Process).then_some(domid),
             owner: self.owner,
         }
     }

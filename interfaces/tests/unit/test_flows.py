@@ -16,6 +16,9 @@ class Guest:
     :param tables: {element: [part]}
     """
 
+    #: The names of the blocking handler.
+    blocks = ('block_new_flows', 'hold')
+
     def __init__(self, name, **tables):
         self.name, self._tables, self.written = name, tables, []
 
@@ -23,7 +26,8 @@ class Guest:
         """Return the handlers, also one of an element without flows."""
         return ['fw.config', *(f'{element}.{handler}'
                                for element in self._tables
-                               for handler in ('state', 'merge', 'hold'))]
+                               for handler in ('state', 'merge',
+                                               *self.blocks))]
 
     def read(self, element, part):
         """Return a part; after the last one there is nothing."""
@@ -42,12 +46,31 @@ class GiveTest(unittest.TestCase):
                                             HEAD + 'c\n'])
         takers = [Guest(name, flows=[], pings=[]) for name in 'ab']
         self.assertEqual(3, flows.give(giver, takers))
-        self.assertEqual([['flows.hold', '60'], ['pings.hold', '60']],
-                         giver.written)
+        self.assertEqual([['flows.block_new_flows', '60'],
+                          ['pings.block_new_flows', '60']], giver.written)
         for taker in takers:
             self.assertEqual([
                 ['flows.merge', HEAD + 'a\nb\nc\n'],
-                ['flows.hold', '0'], ['pings.hold', '0']], taker.written)
+                ['flows.block_new_flows', '0'],
+                ['pings.block_new_flows', '0']], taker.written)
+
+    def test_guests_of_before_1_0(self):
+        giver, taker = (Guest(name, flows=[HEAD + 'a\n']) for name in 'gt')
+        for one, other in ((giver, taker), (taker, giver)):
+            with self.subTest(giver=one.name):
+                giver.blocks = ('hold',)
+                one.written, other.written = [], []
+                self.assertEqual(1, flows.give(one, [other]))
+                held = one if one is giver else other
+                self.assertEqual('flows.hold', held.written[-1][0])
+                new = other if held is one else one
+                self.assertEqual('flows.block_new_flows', new.written[-1][0])
+
+    def test_writes_for_agents_of_before_1_0(self):
+        self.assertEqual(
+            [['a.merge', 'x'], ['a.hold', '60']],
+            flows.for_earlier_agents([['a.merge', 'x'],
+                                      ['a.block_new_flows', '60']]))
 
     def test_a_write_is_bounded(self):
         line = 'x' * 99 + '\n'
@@ -65,10 +88,10 @@ class GiveTest(unittest.TestCase):
         part = flows.Part(fused, 'fw/')
         self.assertEqual(1, flows.give(hop, [part]))
         self.assertEqual([['fw/flows.merge', HEAD + 'a\n'],
-                          ['fw/flows.hold', '0']], fused.written)
+                          ['fw/flows.block_new_flows', '0']], fused.written)
         self.assertEqual(2, flows.give(part, [hop]))
-        self.assertEqual(['fw/flows.hold', '60'], fused.written[-1])
-        self.assertEqual(['flows.hold', '0'], hop.written[-1])
+        self.assertEqual(['fw/flows.block_new_flows', '60'], fused.written[-1])
+        self.assertEqual(['flows.block_new_flows', '0'], hop.written[-1])
 
     def test_guests_without_flows(self):
         giver, taker = Guest('g'), Guest('t')

@@ -9,7 +9,7 @@ import unittest
 from clickos_client import limits
 
 _ROOT = pathlib.Path(__file__).parents[3]
-_GUEST = _ROOT / 'clickos-image/crates/clickos-xen-net/src/search.rs'
+_GUEST = _ROOT / 'clickos-image/crates/clickos-xen-net/src/device_watch.rs'
 _CONTRACT = _ROOT / 'interfaces/clickos_client/contract.json'
 _ESCAPED = 6
 

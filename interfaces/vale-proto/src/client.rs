@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A client that speaks valed's verbs.
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use control_socket::{Client, ClientError, NoArgs, Signature};
+use control_socket::{ApiError, Client, ClientError, NoArgs, Signature};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
     ChainId, ChainInfo, ChainList, ChainSet, Keep, KeptList, Kind, MirrorInfo, MirrorList,
     OffloadChange, OffloadEnable, OffloadId, OffloadInfo, OffloadList, OffloadSet, PortAdd, PortId,
-    PortInfo, PortList, PortMove, PortName, PortSet, PortTrace, SegmentLimit, SegmentList,
-    SilentAdd, SilentRemove, SilentVif, SwitchName, Trace, WorkerInfo, verb,
+    PortInfo, PortList, PortMove, PortName, PortSet, PortTrace, PreconnectAdd, PreconnectRemove,
+    PreconnectedVif, SegmentLimit, SegmentList, SwitchName, Trace, WorkerInfo, verb,
 };
 
 /// The descriptors for the owner of a process port.
@@ -41,8 +41,7 @@ impl ValeClient {
 
     /// Adds a port. Returns the rings of a process port.
     pub fn port_add(&mut self, port: &PortAdd) -> Result<Option<RingFds>, ClientError> {
-        let (_, fds) = self.0.call_with_fds("port-add", json(port)?, &[])?;
-        let mut fds = fds.into_iter();
+        let mut fds = self.call_port_add(port, &[])?.into_iter();
         match (port.kind, fds.next(), fds.next(), fds.next()) {
             (Kind::Process, Some(memfd), Some(kick), Some(wake)) => {
                 Ok(Some(RingFds { memfd, kick, wake }))
@@ -58,8 +57,39 @@ impl ValeClient {
     pub fn port_resume(&mut self, port: &PortAdd, rings: &RingFds) -> Result<(), ClientError> {
         let RingFds { memfd, kick, wake } = rings;
         let fds = [memfd.as_fd(), kick.as_fd(), wake.as_fd()];
-        let called = self.0.call_with_fds("port-add", json(port)?, &fds);
-        called.map(drop)
+        self.call_port_add(port, &fds).map(drop)
+    }
+
+    /// Calls `port-add`. A valed of before 1.0 gets the field `in_place_domid` by its name there.
+    fn call_port_add(
+        &mut self,
+        port: &PortAdd,
+        fds: &[BorrowedFd<'_>],
+    ) -> Result<Vec<OwnedFd>, ClientError> {
+        let mut args = json(port)?;
+        let done = match self.0.call_with_fds("port-add", args.clone(), fds) {
+            Err(ClientError::Api(error)) if lacks_field(&error, "in_place_domid") => {
+                args["in_place"] = port.in_place_domid.into();
+                if let Some(args) = args.as_object_mut() {
+                    args.remove("in_place_domid");
+                }
+                self.0.call_with_fds("port-add", args, fds)
+            }
+            done => done,
+        };
+        done.map(|(_, fds)| fds)
+    }
+
+    /// Calls a verb; a valed of before 1.0 by `Earlier`, the verb's name there.
+    fn ask_renamed<V, Earlier>(&mut self, args: &V::Args) -> Result<V::Answer, ClientError>
+    where
+        V: Signature,
+        Earlier: Signature<Args = V::Args, Answer = V::Answer>,
+    {
+        match self.0.ask::<V>(args) {
+            Err(ClientError::Api(error)) if lacks_verb(&error) => self.0.ask::<Earlier>(args),
+            done => done,
+        }
     }
 
     /// Calls a verb with its types.
@@ -87,19 +117,21 @@ impl ValeClient {
     }
 
     /// Connects to a vif of a Xen guest that has no port yet; one that is there is fine.
-    pub fn silent_add(&mut self, vif: &SilentAdd) -> Result<(), ClientError> {
-        self.0.ask::<verb::AddSilent>(vif).map(drop)
+    pub fn preconnect_add(&mut self, vif: &PreconnectAdd) -> Result<(), ClientError> {
+        self.ask_renamed::<verb::AddPreconnected, verb::AddSilent>(vif)
+            .map(drop)
     }
 
-    /// Leaves the silent vifs of a domain.
-    pub fn silent_remove(&mut self, domid: u16) -> Result<(), ClientError> {
-        let vifs = SilentRemove { domid };
-        self.0.ask::<verb::RemoveSilent>(&vifs).map(drop)
+    /// Leaves the preconnected vifs of a domain.
+    pub fn preconnect_remove(&mut self, domid: u16) -> Result<(), ClientError> {
+        let vifs = PreconnectRemove { domid };
+        self.ask_renamed::<verb::RemovePreconnected, verb::RemoveSilent>(&vifs)
+            .map(drop)
     }
 
-    /// All silent vifs.
-    pub fn silent_list(&mut self) -> Result<Vec<SilentVif>, ClientError> {
-        let found = self.0.ask::<verb::ListSilent>(&NoArgs {})?;
+    /// All preconnected vifs.
+    pub fn preconnect_list(&mut self) -> Result<Vec<PreconnectedVif>, ClientError> {
+        let found = self.ask_renamed::<verb::ListPreconnected, verb::ListSilent>(&NoArgs {})?;
         Ok(found.vifs)
     }
 
@@ -125,11 +157,9 @@ impl ValeClient {
             Err(ClientError::Api(error)) => error,
             done => return Ok(done?.not_kept),
         };
-        let note = match (&error.code[..], &error.message) {
-            ("forbidden", _) => None,
-            ("bad-request", text) if text.starts_with("unknown verb") => {
-                Some("valed is older than this program".to_owned())
-            }
+        let note = match &error.code[..] {
+            "forbidden" => None,
+            _ if lacks_verb(&error) => Some("valed is older than this program".to_owned()),
             _ => return Err(ClientError::Api(error)),
         };
         let mut request = json(request)?;
@@ -216,11 +246,99 @@ impl ValeClient {
 
     /// The ports of one switch, or of all.
     pub fn port_list(&mut self, switch: Option<SwitchName>) -> Result<Vec<PortInfo>, ClientError> {
-        let found = self.0.ask::<verb::ListPorts>(&PortList { switch })?;
-        Ok(found.ports)
+        let mut ports = self.0.ask::<verb::ListPorts>(&PortList { switch })?.ports;
+        for port in &mut ports {
+            port.counters = port.counters.with_earlier_names();
+        }
+        Ok(ports)
     }
+}
+
+/// True if valed does not know the verb: it is older than this program.
+fn lacks_verb(error: &ApiError) -> bool {
+    error.code == "bad-request" && error.message.starts_with("unknown verb")
+}
+
+/// True if valed does not know a field of the arguments: it is older than this program.
+fn lacks_field(error: &ApiError, field: &str) -> bool {
+    let text = format!("unknown field `{field}`");
+    error.code == "bad-request" && error.message.contains(&text)
 }
 
 fn json(args: &impl Serialize) -> Result<Value, ClientError> {
     serde_json::to_value(args).map_err(|e| ClientError::Connection(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixListener;
+    use std::thread::JoinHandle;
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// Starts a valed of 0.3 for one client, as far as the tests need it; the thread returns the calls
+    /// that it accepted.
+    fn start_older(socket: &Path) -> JoinHandle<Vec<Value>> {
+        let listener = UnixListener::bind(socket).unwrap();
+        std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let lines = BufReader::new(client.try_clone().unwrap()).lines();
+            let mut accepted = Vec::new();
+            for line in lines {
+                let call: Value = serde_json::from_str(&line.unwrap()).unwrap();
+                let (id, refusal) = (&call["id"], refusal_of_older(&call));
+                let answer = match &refusal {
+                    Some(text) => json!({"v": 1, "id": id,
+                        "error": {"code": "bad-request", "message": text}}),
+                    None => json!({"v": 1, "id": id, "ok": {"vifs": []}}),
+                };
+                client.write_all(format!("{answer}\n").as_bytes()).unwrap();
+                if refusal.is_none() {
+                    accepted.push(json!([call["verb"], call["args"]]));
+                }
+            }
+            accepted
+        })
+    }
+
+    fn refusal_of_older(call: &Value) -> Option<String> {
+        let verb = call["verb"].as_str().unwrap();
+        if verb.starts_with("preconnect-") {
+            return Some(format!("unknown verb {verb:?}"));
+        }
+        call["args"].get("in_place_domid").map(|_| {
+            format!("{verb}: unknown field `in_place_domid`, expected one of `switch`, `port`")
+        })
+    }
+
+    #[test]
+    fn a_valed_of_before_1_0_gets_the_names_that_it_knows() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("valed.sock");
+        let valed = start_older(&socket);
+        let mut client = ValeClient::connect(&socket).unwrap();
+
+        let vif = json!({"domid": 7, "devid": 0, "slots": 256});
+        let add: PreconnectAdd = serde_json::from_value(vif.clone()).unwrap();
+        client.preconnect_add(&add).unwrap();
+        assert_eq!(client.preconnect_list().unwrap(), []);
+        client.preconnect_remove(7).unwrap();
+        let mut port = PortAdd::open("vale0:p".parse().unwrap(), Kind::Tap, 1);
+        port.in_place_domid = Some(7);
+        client.port_add(&port).unwrap();
+
+        drop(client);
+        let accepted = valed.join().unwrap();
+        let silent = [
+            json!(["silent-add", vif]),
+            json!(["silent-list", {}]),
+            json!(["silent-remove", {"domid": 7}]),
+        ];
+        assert_eq!(accepted[..3], silent);
+        assert_eq!(accepted[3][1]["in_place"], 7);
+        assert_eq!(accepted.len(), 4);
+    }
 }

@@ -18,6 +18,8 @@ pub struct Counters {
     /// Frames from this port of an EtherType or with a tag that port security does not allow.
     pub dropped_type: u64,
     /// Messages from this port that only routers and servers send, and source routes.
+    pub dropped_rogue: u64,
+    /// As `dropped_rogue`: its name before 1.0, for one more release.
     pub dropped_role: u64,
     /// Frames from this port whose fragments or headers hide what they carry.
     pub dropped_hidden: u64,
@@ -62,6 +64,7 @@ impl std::ops::AddAssign for Counters {
         self.dropped_full += other.dropped_full;
         self.dropped_spoof += other.dropped_spoof;
         self.dropped_type += other.dropped_type;
+        self.dropped_rogue += other.dropped_rogue;
         self.dropped_role += other.dropped_role;
         self.dropped_hidden += other.dropped_hidden;
         self.dropped_link_control += other.dropped_link_control;
@@ -82,13 +85,21 @@ impl std::ops::AddAssign for Counters {
 }
 
 impl Counters {
-    /// The counters of drops, by their names in answers.
+    /// Gives both names of a counter its value. valed counts by the new name only, and a valed of before
+    /// 1.0 sends only the old one.
+    pub fn with_earlier_names(mut self) -> Self {
+        self.dropped_rogue = self.dropped_rogue.max(self.dropped_role);
+        self.dropped_role = self.dropped_rogue;
+        self
+    }
+
+    /// The counters of drops, by their names in answers, each once.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("full", self.dropped_full),
             ("spoof", self.dropped_spoof),
             ("type", self.dropped_type),
-            ("role", self.dropped_role),
+            ("rogue", self.dropped_rogue),
             ("hidden", self.dropped_hidden),
             ("link_control", self.dropped_link_control),
             ("malformed", self.dropped_malformed),
@@ -120,10 +131,25 @@ mod tests {
     }
 
     #[test]
+    fn the_earlier_name_of_dropped_rogue_has_its_value() {
+        for name in ["dropped_rogue", "dropped_role"] {
+            let counters: Counters = serde_json::from_value(json!({name: 7})).unwrap();
+            let both = json!(counters.with_earlier_names());
+            assert_eq!(
+                (&both["dropped_rogue"], &both["dropped_role"]),
+                (&json!(7), &json!(7))
+            );
+            let drops: u64 = counters.with_earlier_names().drops().map(|(_, n)| n).sum();
+            assert_eq!(drops, 7, "a sum counts it once");
+        }
+    }
+
+    #[test]
     fn all_drops_have_a_reason() {
         let counters = json!(Counters::default());
         let names = counters.as_object().unwrap().keys();
         let dropped = names.filter_map(|name| name.strip_prefix("dropped_"));
+        let dropped = dropped.filter(|reason| *reason != "role");
         let mut reasons: Vec<_> = Counters::default().drops().map(|(r, _)| r).collect();
         reasons.sort_unstable();
         assert_eq!(reasons, dropped.collect::<Vec<_>>());

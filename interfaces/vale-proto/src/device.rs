@@ -54,7 +54,7 @@ impl HostDevice {
             mtu: *MTU_RANGE.end(),
             slots: 256,
             link_up: true,
-            in_place: None,
+            in_place_domid: None,
             owner: None,
         };
         add.check()?;

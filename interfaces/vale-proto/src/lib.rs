@@ -19,7 +19,7 @@ mod offload;
 mod path;
 mod pcap;
 mod port;
-mod silent;
+mod preconnected;
 mod trace;
 mod uplink;
 pub mod verb;
@@ -56,7 +56,7 @@ pub use port::{
     Allowed, FarEnd, FilterInfo, GuestVif, Kind, PortAdd, PortGuard, PortId, PortInfo, PortList,
     PortSet, Ports, allowed,
 };
-pub use silent::{SilentAdd, SilentRemove, SilentVif, SilentVifs};
+pub use preconnected::{PreconnectAdd, PreconnectRemove, PreconnectedVif, PreconnectedVifs};
 pub use trace::{PortTrace, Stage, StageKind, TRACE_RANGE, Trace};
 pub use uplink::{PortPeers, SegmentUplink, Uplink};
 pub use vxlan::{MAX_PEERS, MAX_VNI, Vxlan};

@@ -157,8 +157,13 @@ pub struct PortAdd {
     pub link_up: bool,
     /// The domain of a guest that is a process and takes rings of version 2, for an MTU of at most
     /// 1,900. Its ports send frames that lie in each other's regions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_place: Option<u16>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        // Its name before 1.0.
+        alias = "in_place"
+    )]
+    pub in_place_domid: Option<u16>,
     /// The owner: all ports with its number share one turn at the switch. Without one the port has a
     /// turn of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -200,7 +205,7 @@ pub(crate) fn check_slots(slots: u32) -> Result<(), String> {
 pub(crate) fn check_domain(domid: u16) -> Result<(), String> {
     match (1..DOMID_RESERVED).contains(&domid) {
         true => Ok(()),
-        false => Err(format!("{domid} is not a guest's domain")),
+        false => Err(format!("{domid} is not a guest domain")),
     }
 }
 
@@ -236,7 +241,7 @@ impl PortAdd {
             mtu: default_mtu(),
             slots: default_slots(),
             link_up: true,
-            in_place: None,
+            in_place_domid: None,
             owner: None,
         }
     }
@@ -308,8 +313,8 @@ impl PortAdd {
     }
 
     fn check_guest(&self) -> Result<(), String> {
-        if self.in_place.is_some() && self.kind != Kind::Process {
-            return Err("in_place: only a port of kind process has it".to_owned());
+        if self.in_place_domid.is_some() && self.kind != Kind::Process {
+            return Err("in_place_domid: only a port of kind process has it".to_owned());
         }
         match (self.kind == Kind::Xen, self.guest) {
             (true, None) => Err("guest: is missing; a Xen port belongs to one".to_owned()),
@@ -564,6 +569,15 @@ mod tests {
             assert_eq!(json!(add)["backpressure"], true);
         }
         assert!(with(json!({"backpressure": true, "hold": true})).is_err());
+    }
+
+    #[test]
+    fn the_earlier_name_of_in_place_domid_is_read() {
+        for name in ["in_place_domid", "in_place"] {
+            let add = with(json!({name: 7})).unwrap();
+            assert_eq!(add.in_place_domid, Some(7), "{name}");
+            assert_eq!(json!(add)["in_place_domid"], 7);
+        }
     }
 
     #[test]

@@ -23,11 +23,11 @@ verbs! {
     RemovePort "port-remove" [toolstack]: PortId => Done;
     /// Connects to the device `vale/<devid>` of a Xen guest. A `port-add` with the same guest and
     /// slots takes its rings over (adr/0098); idempotent.
-    AddSilent "silent-add" [toolstack]: SilentAdd => Done;
-    /// Leaves the silent vifs of a domain; idempotent.
-    RemoveSilent "silent-remove" [toolstack]: SilentRemove => Done;
-    /// Lists the vifs of `silent-add` without a port.
-    ListSilent "silent-list" [toolstack] listing: NoArgs => SilentVifs;
+    AddPreconnected "preconnect-add" [toolstack]: PreconnectAdd => Done;
+    /// Leaves the preconnected vifs of a domain; idempotent.
+    RemovePreconnected "preconnect-remove" [toolstack]: PreconnectRemove => Done;
+    /// Lists the vifs of `preconnect-add` without a port.
+    ListPreconnected "preconnect-list" [toolstack] listing: NoArgs => PreconnectedVifs;
     /// Sets the link of a port.
     SetPort "port-set" [toolstack]: PortSet => Done;
     /// Replaces what a port may send; the same changes nothing.
@@ -77,4 +77,10 @@ verbs! {
     KeepRequest "keep" [operator] large: Keep => KeepAnswer;
     /// Lists the kept requests.
     ListKept "kept-list" [toolstack] listing: NoArgs => KeptList;
+    /// As `preconnect-add`: its name before 1.0, for one more release.
+    AddSilent "silent-add" [toolstack]: PreconnectAdd => Done;
+    /// As `preconnect-remove`: its name before 1.0, for one more release.
+    RemoveSilent "silent-remove" [toolstack]: PreconnectRemove => Done;
+    /// As `preconnect-list`: its name before 1.0, for one more release.
+    ListSilent "silent-list" [toolstack] listing: NoArgs => PreconnectedVifs;
 }

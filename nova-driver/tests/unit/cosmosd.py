@@ -22,7 +22,7 @@ SHA256 = 'ab' * 32
 #: A port's counters, each with a value of its own: 1, 2, 4 and so on.
 COUNTERS = {name: 1 << n for n, name in enumerate((
     'rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes', 'dropped_full',
-    'dropped_spoof', 'dropped_type', 'dropped_role', 'dropped_hidden',
+    'dropped_spoof', 'dropped_type', 'dropped_rogue', 'dropped_hidden',
     'dropped_link_control', 'dropped_malformed', 'dropped_too_long',
     'dropped_link_down', 'dropped_unknown', 'dropped_rate', 'dropped_flood',
     'dropped_filter', 'dropped_offload', 'dropped_loop', 'kicks'))}

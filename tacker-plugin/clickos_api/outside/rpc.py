@@ -7,6 +7,7 @@ import time
 import urllib.parse
 
 from clickos_client import contract
+from clickos_client import flows
 from clickos_client import host_text
 from clickos_client import rpc
 from clickos_client import secrets
@@ -111,7 +112,14 @@ class Agent:
 
     def flows_write(self, host, server_id, writes):
         """Write handlers of flows; all of them or none."""
-        self._ask(host, 'flows_write', server_id, writes=writes)
+        try:
+            self._ask(host, 'flows_write', server_id, writes=writes)
+        except errors.ApiError as exc:
+            earlier = flows.for_earlier_agents(writes)
+            if exc.code != 'bad-request' or earlier == writes:
+                raise
+            # An agent of before 1.0 refuses the handler's new name.
+            self._ask(host, 'flows_write', server_id, writes=earlier)
 
     def config_replace(self, host, server_id, change, config, config_name):
         """Replace the configuration of a guest that runs on.

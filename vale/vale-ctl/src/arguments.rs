@@ -25,7 +25,7 @@ Examples:
   vale-ctl attach vale0:lb --kind xen --backend 2 --domid 4 --segment 101 \\
       --mac 02:00:00:00:00:03 --allow 10.0.1.7/32
   vale-ctl detach --backend 2 --domid 4
-  vale-ctl --xenstore /dev/xen/xenbus follow
+  vale-ctl --xenstore /dev/xen/xenbus driver-domain
   vale-ctl attach vale0:up101 --kind vxlan --segment 7 --vni 101 --local 192.0.2.1 --peer 192.0.2.2
   vale-ctl attach vale0:to-vale1 --kind pipe --pipe p1 --segment 101
   vale-ctl attach vale1:to-vale0 --kind pipe --pipe p1 --segment 7
@@ -48,7 +48,7 @@ Examples:
   vale-ctl top vale0 --count 1
   vale-ctl kept
   vale-ctl workers
-  vale-ctl silent
+  vale-ctl preconnected
   vale-ctl move vale0:client 1
   vale-ctl trace vale0:client --src-mac 02:00:00:00:00:01 --dst-mac 02:00:00:00:00:02 \
       --src 10.0.1.5 --dst 10.0.1.6 --proto tcp --dport 22
@@ -89,7 +89,9 @@ pub enum Command {
     /// Detaches a port; one that does not exist is fine.
     Detach(Detach),
     /// In a driver domain: adds and removes the ports that domain 0 describes, until it is ended.
-    Follow,
+    // Its name before 1.0.
+    #[command(alias = "follow")]
+    DriverDomain,
     /// Replaces all rates of a port; one that is not given is unlimited.
     Limit(LimitArguments),
     /// Replaces all rates of a segment, which its ports share; one that is not given is unlimited.
@@ -120,7 +122,9 @@ pub enum Command {
     /// Shows what ports and workers do in each second: frames, bursts, empty polls, notifications, sleeps.
     Top(TopArguments),
     /// Shows the vifs of Xen guests that are connected before they have a port.
-    Silent,
+    // Its name before 1.0.
+    #[command(alias = "silent")]
+    Preconnected,
     /// Moves a port to another worker, without a lost frame.
     Move {
         #[arg(value_name = "SWITCH:PORT")]
@@ -157,7 +161,7 @@ pub struct Attach {
     /// The guest's device number, which its configuration names.
     #[arg(long, default_value_t = 0)]
     pub devid: u32,
-    /// The domain whose switch gets the port: a driver domain in which `vale-ctl follow` runs. No valed is
+    /// The domain whose switch gets the port: a driver domain in which `vale-ctl driver-domain` runs. No valed is
     /// needed here.
     #[arg(long, default_value_t = 0, requires = "domid",
           conflicts_with_all = ["netback", "vlan_tags", "backpressure"])]
@@ -289,6 +293,21 @@ mod tests {
         assert_eq!(examples.len(), 30);
         for example in examples {
             Arguments::try_parse_from(words(example)).map(drop).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_earlier_names_of_commands_are_read() {
+        let command = |name: &str| {
+            Arguments::try_parse_from(["vale-ctl", name])
+                .unwrap()
+                .command
+        };
+        for name in ["driver-domain", "follow"] {
+            assert!(matches!(command(name), Command::DriverDomain), "{name}");
+        }
+        for name in ["preconnected", "silent"] {
+            assert!(matches!(command(name), Command::Preconnected), "{name}");
         }
     }
 

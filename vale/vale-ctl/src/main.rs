@@ -4,7 +4,7 @@
 
 mod arguments;
 mod chain;
-mod follow;
+mod driver_domain;
 mod kept;
 mod mirror;
 mod offload;
@@ -57,7 +57,7 @@ fn run(arguments: &Arguments) -> Result<String, String> {
     match &arguments.command {
         Command::Completion { shell } => Ok(completion(*shell)),
         Command::Man => man(),
-        Command::Follow => follow::run(&arguments.socket, &arguments.xenstore),
+        Command::DriverDomain => driver_domain::run(&arguments.socket, &arguments.xenstore),
         Command::Attach(attach) if attach.backend != 0 => {
             xen::attach_elsewhere(&arguments.xenstore, attach.backend, &port_add(attach))
                 .map(|()| String::new())
@@ -123,9 +123,9 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
             return Ok(show::workers(&workers, format));
         }
         Command::Top(arguments) => return top::run(&mut client, arguments, format),
-        Command::Silent => {
-            let vifs = client.silent_list().map_err(|e| e.to_string())?;
-            return Ok(show::silent(&vifs, format));
+        Command::Preconnected => {
+            let vifs = client.preconnect_list().map_err(|e| e.to_string())?;
+            return Ok(show::preconnected(&vifs, format));
         }
         Command::Move { port, worker } => {
             let PortId { switch, port } = port.clone();
@@ -141,7 +141,9 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
         }
         Command::Chain { command } => return chain::run(&mut client, command, format),
         Command::Trace(arguments) => return trace::run(&mut client, arguments, format),
-        Command::Completion { .. } | Command::Man | Command::Follow => return Ok(String::new()),
+        Command::Completion { .. } | Command::Man | Command::DriverDomain => {
+            return Ok(String::new());
+        }
         Command::Offload { command } => return offload::run(&mut client, command, format),
         Command::Mirror { command } => return mirror::run(&mut client, command, format),
         Command::Set { port, link } => {
@@ -198,10 +200,7 @@ fn stats(client: &mut ValeClient, of: Option<&PortId>) -> Result<Vec<PortInfo>, 
     if let Some(address) = of {
         found.retain(|p| p.port == address.port);
         if found.is_empty() {
-            return Err(format!(
-                "{}:{}: there is no such port",
-                address.switch, address.port
-            ));
+            return Err(format!("{}:{}: no such port", address.switch, address.port));
         }
     }
     Ok(found)
@@ -266,7 +265,7 @@ fn port_add(attach: &Attach) -> PortAdd {
         mtu: attach.mtu,
         slots: attach.slots,
         link_up: true,
-        in_place: None,
+        in_place_domid: None,
         owner: attach.owner,
     }
 }

@@ -197,7 +197,7 @@ fn remove(rules: &mut Vec<OffloadRule>, of: &RemoveArguments) -> Result<(), Stri
             "the rule of this number is {}",
             String::from(found)
         )),
-        _ => Err("there is no such rule".to_owned()),
+        _ => Err("no such rule".to_owned()),
     }
 }
 

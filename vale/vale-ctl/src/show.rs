@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Value, json};
-use vale_proto::{PortInfo, SilentVif, WorkerInfo};
+use vale_proto::{PortInfo, PreconnectedVif, WorkerInfo};
 
 /// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -97,7 +97,7 @@ pub fn workers(workers: &[WorkerInfo], format: Format) -> String {
     table(&head, rows)
 }
 
-pub fn silent(vifs: &[SilentVif], format: Format) -> String {
+pub fn preconnected(vifs: &[PreconnectedVif], format: Format) -> String {
     if format == Format::Json {
         return json_text(&vifs);
     }

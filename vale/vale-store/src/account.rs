@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use xenstore::{Code, Header, Kind};
 
-/// Watches of a connection: valed has one for each port of 64 switches with 256 ports, and for each silent vif.
+/// Watches of a connection: valed has one for each port of 64 switches with 256 ports, and for each preconnected vif.
 pub const MAX_WATCHES: usize = 20_000;
 /// Bytes of a watch, which are its path and its token: the name of a port.
 pub const WATCH_BYTES: u32 = 512;

@@ -20,7 +20,7 @@ pub const DROPS: [&str; 7] = [
     "dropped_malformed",
     "dropped_type",
     "dropped_spoof",
-    "dropped_role",
+    "dropped_rogue",
     "dropped_hidden",
     "dropped_filter",
 ];

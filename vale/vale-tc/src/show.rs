@@ -5,7 +5,7 @@ use clickos_offload::Rule as Decision;
 use serde_json::{Map as Object, Value, json};
 
 use crate::attach::{Folders, InForce};
-use crate::counter::{DROPS, FIRST_RULE, first_offload};
+use crate::counter::{DROPS, Drop, FIRST_RULE, first_offload};
 use crate::object::COUNTERS;
 use crate::policy::Policy;
 
@@ -32,9 +32,11 @@ pub fn counters(folders: &Folders, interface: &str) -> Result<Value, String> {
 fn document(interface: &str, policy: &Policy, values: &[u64]) -> Value {
     let value = |n: usize| values.get(n).copied().unwrap_or_default();
     let drops = DROPS.iter().enumerate();
-    let drops: Object<_, _> = drops
+    let mut drops: Object<_, _> = drops
         .map(|(n, name)| ((*name).into(), json!(value(n))))
         .collect();
+    // The name of `dropped_rogue` before 1.0, for one more release.
+    drops.insert("dropped_role".into(), json!(value(Drop::Rogue as usize)));
     let mut document = json!({"interface": interface, "counters": drops});
     if let Some(rules) = &policy.rules {
         let rules = rules.iter().zip(FIRST_RULE..);
@@ -65,6 +67,9 @@ mod tests {
         let values: Vec<u64> = (100..).take(crate::counter::count(&policy)).collect();
         let found = document("vif1.0", &policy, &values);
         assert_eq!(found["counters"]["dropped_spoof"], 103);
+        for name in ["dropped_rogue", "dropped_role"] {
+            assert_eq!(found["counters"][name], 104, "{name}");
+        }
         assert_eq!(found["rules"][0]["hits"], 107);
         assert_eq!(found["offload"]["operator"][0]["hits"], 108);
         assert_eq!(

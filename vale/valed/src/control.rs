@@ -6,8 +6,8 @@ mod golden;
 pub mod keep;
 mod mirror;
 mod offload;
+mod preconnected;
 mod segment;
-mod silent;
 mod worker;
 
 use std::io;
@@ -59,9 +59,9 @@ const VERBS: &[Verb<Control>] = &[
     of::<verb::Hello>(&Typed(Control::hello)),
     Verb::of::<verb::AddPort>(&TypedWithFds(Control::add_port)),
     of::<verb::RemovePort>(&Typed(Control::remove_port)),
-    of::<verb::AddSilent>(&Typed(Control::silent_add)),
-    of::<verb::RemoveSilent>(&Typed(Control::silent_remove)),
-    of::<verb::ListSilent>(&Typed(Control::silent_list)),
+    of::<verb::AddPreconnected>(&Typed(Control::preconnect_add)),
+    of::<verb::RemovePreconnected>(&Typed(Control::preconnect_remove)),
+    of::<verb::ListPreconnected>(&Typed(Control::preconnect_list)),
     of::<verb::SetPort>(&Typed(Control::port_set)),
     of::<verb::GuardPort>(&Typed(Control::port_guard)),
     of::<verb::SetPeers>(&Typed(Control::port_peers)),
@@ -85,6 +85,10 @@ const VERBS: &[Verb<Control>] = &[
     of::<verb::ListMirrors>(&Typed(Control::mirror_list)),
     of::<verb::KeepRequest>(&Typed(Control::keep)),
     of::<verb::ListKept>(&Typed(Control::kept_list)),
+    // Names before 1.0.
+    of::<verb::AddSilent>(&Typed(Control::preconnect_add)),
+    of::<verb::RemoveSilent>(&Typed(Control::preconnect_remove)),
+    of::<verb::ListSilent>(&Typed(Control::preconnect_list)),
 ];
 
 /// The entry of a verb: the compiler holds its function to the verb's types.
@@ -213,7 +217,7 @@ impl Control {
         let port = self.info_of(id)?;
         port.uplink.and_then(|uplink| uplink.vxlan).ok_or_else(|| {
             let PortId { switch, port } = id;
-            let text = format!("port: {switch}:{port} is no port of kind vxlan");
+            let text = format!("port: {switch}:{port} is not a port of kind vxlan");
             ApiError::bad_request(format!("port-peers: {text}"))
         })
     }
@@ -308,7 +312,7 @@ fn vxlan_error(of: &Vxlan, error: &io::Error) -> ApiError {
         io::ErrorKind::AlreadyExists => ("exists", format!("vni: {vni} at {local} has a port")),
         io::ErrorKind::AddrNotAvailable => (
             "no-such-interface",
-            format!("local: {local} is no address in valed's network namespace"),
+            format!("local: {local} is not an address in valed's network namespace"),
         ),
         _ => ("internal", format!("local: {local}: {error}")),
     };

@@ -10,6 +10,7 @@ use clap::Parser;
 use control_socket::daemon::{Termination, load_config, log_to_stderr, raise_descriptor_limit};
 use control_socket::{Roles, Server};
 use log::{LevelFilter, error, info};
+use ring::layout::MAX_VERSION;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Deserialize;
 use valed::control::{Control, TOOLSTACK, keep};
@@ -47,8 +48,11 @@ struct Config {
     socket: PathBuf,
     /// xenstored's socket, for ports of Xen guests; in a driver domain `/dev/xen/xenbus`.
     xenstore: Option<PathBuf>,
-    /// No guest uses its rings' buffers as its packets, and so none trusts valed for their bytes. A Xen
-    /// guest has one queue.
+    /// The highest version of rings. With 1 no guest uses its rings' buffers as its packets, and so none
+    /// trusts valed for their bytes; a Xen guest has one queue.
+    #[serde(default)]
+    max_ring_version: RingVersion,
+    /// As `max_ring_version = 1`: its name before 1.0, for one more release.
     #[serde(default)]
     copying_rings: bool,
     /// The directory for files of mirrors and ports; without it they are refused.
@@ -104,6 +108,40 @@ impl TryFrom<usize> for Workers {
     }
 }
 
+/// A version of rings.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "u32")]
+struct RingVersion(u32);
+
+impl Default for RingVersion {
+    fn default() -> Self {
+        Self(MAX_VERSION)
+    }
+}
+
+impl TryFrom<u32> for RingVersion {
+    type Error = String;
+
+    fn try_from(version: u32) -> Result<Self, String> {
+        match version {
+            1..=MAX_VERSION => Ok(Self(version)),
+            _ => Err(format!(
+                "max_ring_version: {version} is outside 1..={MAX_VERSION}"
+            )),
+        }
+    }
+}
+
+impl Config {
+    /// The highest version of rings, by either name of the option.
+    fn max_ring_version(&self) -> u32 {
+        match self.copying_rings {
+            true => 1,
+            false => self.max_ring_version.0,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     log_to_stderr(arguments.log_level);
@@ -129,12 +167,12 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let termination = Termination::catch().map_err(text)?;
     raise_descriptor_limit();
     log_ring_pages();
+    let regions = Arc::new(RegionRegistry::new(config.max_ring_version()));
     let (workers, handle) =
         workers::make(config.workers.0, workers::Waits::default()).map_err(text)?;
     let server = Server::bind(&config.socket, config.roles).map_err(text)?;
     let stopper = server.stopper();
     let store = config.xenstore.as_deref();
-    let regions = Arc::new(RegionRegistry::new(config.copying_rings));
     let kept = Arc::new(Kept::open(config.state_dir.or_else(state_of_systemd)));
     let xen = store.map(|socket| Xen::start(socket, handle.clone(), Arc::clone(&regions)));
     let capture_bytes = u64::from(config.capture_mib) << 20;
@@ -257,7 +295,25 @@ fn forward(workers: Vec<Forwarder>, cpus: &[CpuSet], stop: &Handle) -> Result<()
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn the_highest_ring_version_has_an_earlier_name() {
+        for (key, value, version) in [
+            ("max_ring_version", json!(1), Some(1)),
+            ("max_ring_version", json!(2), Some(2)),
+            ("max_ring_version", json!(0), None),
+            ("max_ring_version", json!(3), None),
+            ("copying_rings", json!(true), Some(1)),
+            ("copying_rings", json!(false), Some(2)),
+        ] {
+            let config = serde_json::from_value::<Config>(json!({"socket": "s", key: value}));
+            let found = config.ok().map(|config| config.max_ring_version());
+            assert_eq!(found, version, "{key} = {value}");
+        }
+    }
 
     #[test]
     fn the_first_of_a_units_state_directories_is_kept_in() {

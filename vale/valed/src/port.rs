@@ -253,7 +253,7 @@ impl Port {
             mode: self.device.mode().map(str::to_owned),
             owner: self.face.owner,
             far_end: self.face.far_end,
-            counters,
+            counters: counters.with_earlier_names(),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::fmt::Display;
 use vale_proto::SwitchName;
 
 pub fn no_port(switch: &SwitchName, port: &dyn Display) -> String {
-    format!("{switch}:{port}: there is no such port")
+    format!("{switch}:{port}: no such port")
 }
 
 pub fn no_switch(switch: &SwitchName) -> String {
-    format!("{switch}: there is no such switch; add a port first")
+    format!("{switch}: no such switch; its first port creates it")
 }

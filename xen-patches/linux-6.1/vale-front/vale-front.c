@@ -41,7 +41,7 @@
 #define VALE_CHECKSUMS	1		/* features */
 #define VALE_SEGMENTS	2
 #define VALE_LONG	4
-#define VALE_UNSUMMED	1		/* the flag of a frame */
+#define VALE_NEEDS_CSUM	1		/* the flag of a frame */
 #define VALE_SEGMENT_SHIFT 1		/* above it: the size of a segment */
 #define VALE_LEAST_SEGMENT 256
 #define VALE_MOST_SEGMENT 2047
@@ -92,14 +92,14 @@ enum vale_count {
 	VALE_TX_STOPPED,	/* no slot was free */
 	VALE_TX_NOTIFIED,	/* events to the switch */
 	VALE_TX_REFUSED,	/* indices of the switch */
-	VALE_TX_UNSUMMED,	/* checksums left to the switch */
+	VALE_TX_CSUM_PARTIAL,	/* checksums left to the switch */
 	VALE_TX_SEGMENTED,	/* frames for the switch to cut */
 	VALE_RX_PACKETS,
 	VALE_RX_BYTES,
 	VALE_RX_DROPPED,
 	VALE_RX_NOTIFIED,
 	VALE_RX_REFUSED,	/* indices, descriptors, flags of the switch */
-	VALE_RX_UNSUMMED,	/* checksums left to us */
+	VALE_RX_CSUM_PARTIAL,	/* checksums left to us */
 	VALE_RX_SEGMENTED,	/* frames for us to cut */
 	VALE_INTERRUPTS,	/* events from the switch, of both rings */
 	VALE_COUNTS
@@ -113,14 +113,14 @@ static const char vale_count_names[VALE_INTERRUPTS][ETH_GSTRING_LEN] = {
 	[VALE_TX_STOPPED]	= "tx_queue_%u_stopped",
 	[VALE_TX_NOTIFIED]	= "tx_queue_%u_notified",
 	[VALE_TX_REFUSED]	= "tx_queue_%u_refused",
-	[VALE_TX_UNSUMMED]	= "tx_queue_%u_unsummed",
+	[VALE_TX_CSUM_PARTIAL]	= "tx_queue_%u_csum_partial",
 	[VALE_TX_SEGMENTED]	= "tx_queue_%u_segmented",
 	[VALE_RX_PACKETS]	= "rx_queue_%u_packets",
 	[VALE_RX_BYTES]		= "rx_queue_%u_bytes",
 	[VALE_RX_DROPPED]	= "rx_queue_%u_dropped",
 	[VALE_RX_NOTIFIED]	= "rx_queue_%u_notified",
 	[VALE_RX_REFUSED]	= "rx_queue_%u_refused",
-	[VALE_RX_UNSUMMED]	= "rx_queue_%u_unsummed",
+	[VALE_RX_CSUM_PARTIAL]	= "rx_queue_%u_csum_partial",
 	[VALE_RX_SEGMENTED]	= "rx_queue_%u_segmented",
 };
 
@@ -326,15 +326,15 @@ static int vale_flags(struct vale_queue *queue, struct sk_buff *skb)
 		if (!(features & VALE_SEGMENTS))
 			return -EINVAL;
 		queue->counts[VALE_TX_SEGMENTED]++;
-		return VALE_UNSUMMED |
+		return VALE_NEEDS_CSUM |
 		       skb_shinfo(skb)->gso_size << VALE_SEGMENT_SHIFT;
 	}
 	if (skb->ip_summed != CHECKSUM_PARTIAL)
 		return 0;
 	if (!(features & VALE_CHECKSUMS) || !vale_is_found(skb))
 		return skb_checksum_help(skb);
-	queue->counts[VALE_TX_UNSUMMED]++;
-	return VALE_UNSUMMED;
+	queue->counts[VALE_TX_CSUM_PARTIAL]++;
+	return VALE_NEEDS_CSUM;
 }
 
 /*
@@ -364,7 +364,7 @@ static void vale_send(struct vale_queue *queue, struct sk_buff *skb)
 	u32 slot = vale_tx_slot(queue, skb->len);
 	u64 at = vale_own(vale->tx_offset, slot);
 	int flags = vale_flags(queue, skb);
-	u32 most = flags > VALE_UNSUMMED ? vale_longest(vale) :
+	u32 most = flags > VALE_NEEDS_CSUM ? vale_longest(vale) :
 					   vale_longest_whole(vale);
 
 	if (flags < 0 || skb->len > most ||
@@ -420,11 +420,11 @@ static int vale_prepare(struct vale_queue *queue, struct sk_buff *skb, u16 flags
 	skb->protocol = eth_type_trans(skb, queue->vale->net);
 	if (!flags)
 		return 0;
-	queue->counts[VALE_RX_UNSUMMED]++;
+	queue->counts[VALE_RX_CSUM_PARTIAL]++;
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb_reset_network_header(skb);
 	rc = skb_checksum_setup(skb, true);
-	if (rc || flags == VALE_UNSUMMED)
+	if (rc || flags == VALE_NEEDS_CSUM)
 		return rc;
 	queue->counts[VALE_RX_SEGMENTED]++;
 	info->gso_size = flags >> VALE_SEGMENT_SHIFT;
@@ -446,7 +446,7 @@ static bool vale_is_good(struct vale_queue *queue, u32 slot, u32 at,
 		return false;
 	if (!size)
 		return length <= vale_longest_whole(vale);
-	return vale->features & VALE_SEGMENTS && flags & VALE_UNSUMMED &&
+	return vale->features & VALE_SEGMENTS && flags & VALE_NEEDS_CSUM &&
 	       size >= VALE_LEAST_SEGMENT && size <= vale_most_segment(vale);
 }
 

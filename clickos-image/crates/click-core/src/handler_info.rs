@@ -21,12 +21,12 @@ impl Kind {
         match name {
             "add" | "add_user" | "ctrl" | "delete" | "insert" | "remove" | "remove_user"
             | "set" => Self::Edit,
-            "announce" | "byte_count" | "clear" | "count" | "counts_pdf" | "disconnect"
-            | "extend_interval" | "flush" | "goto" | "hold" | "merge" | "reaggregate_counts"
-            | "reset" | "reset_count" | "reset_counts" | "reset_hits" | "reset_log"
-            | "reset_timing" | "resign" | "run" | "send" | "share" | "state" | "step" | "stop"
-            | "wake" | "write_ascii_file" | "write_file" | "write_ip_file" | "write_pdf_file"
-            | "write_text_file" => Self::Command,
+            "announce" | "block_new_flows" | "byte_count" | "clear" | "count" | "counts_pdf"
+            | "disconnect" | "extend_interval" | "flush" | "goto" | "hold" | "merge"
+            | "reaggregate_counts" | "reset" | "reset_count" | "reset_counts" | "reset_hits"
+            | "reset_log" | "reset_timing" | "resign" | "run" | "send" | "share" | "state"
+            | "step" | "stop" | "wake" | "write_ascii_file" | "write_file" | "write_ip_file"
+            | "write_pdf_file" | "write_text_file" => Self::Command,
             _ => Self::Value,
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The control thread: takes the store's events one by one.
 use crate::element_nodes::ElementNodes;
-use crate::next::Next;
+use crate::event::ControlEvent;
 use crate::node::{self, Node};
 use crate::requests::Requests;
 use crate::router_spec::Handled;
@@ -17,7 +17,7 @@ use core::convert::Infallible;
 use core::future::poll_fn;
 use core::task::Poll;
 use xenstore::Error;
-use xenstore::{Link, Store};
+use xenstore::{Store, StoreConnection};
 
 /// Complaints about the store go to the console at most this often.
 const COMPLAINT_NS: u64 = 1_000_000_000;
@@ -35,7 +35,7 @@ pub(crate) enum Resumed {
 /// State of the control thread. The modules `router_spec`, `requests` and `element_nodes` have its
 /// parts.
 pub(crate) struct Control<S> {
-    pub(crate) link: Link<S>,
+    pub(crate) link: StoreConnection<S>,
     pub(crate) routers: Rc<RefCell<Routers>>,
     pub(crate) handled: BTreeMap<u8, Handled>,
     pub(crate) requests: Requests,
@@ -54,7 +54,7 @@ pub(crate) struct Control<S> {
 
 impl<S: Store> Control<S> {
     pub(crate) fn new(
-        link: Link<S>,
+        link: StoreConnection<S>,
         routers: Rc<RefCell<Routers>>,
         clock: Rc<Cell<u64>>,
         resumed: Rc<Cell<Option<Resumed>>>,
@@ -98,13 +98,13 @@ impl<S: Store> Control<S> {
                 self.tolerate(told)?;
             }
             let node = match next {
-                Next::OffloadRequests(requests) => {
+                ControlEvent::OffloadRequests(requests) => {
                     let sent = self.send_offload_requests(requests).await;
                     self.tolerate(sent)?;
                     None
                 }
-                Next::Event(Some(event)) => Node::of(&event.path),
-                Next::Event(None) => {
+                ControlEvent::Event(Some(event)) => Node::of(&event.path),
+                ControlEvent::Event(None) => {
                     self.expect_no_echoes();
                     Some(Node::Everything)
                 }

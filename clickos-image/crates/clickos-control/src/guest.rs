@@ -11,7 +11,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use xenstore::Error;
-use xenstore::{Link, Store};
+use xenstore::{Store, StoreConnection};
 
 /// The token of the watches of a guest's control thread.
 pub const TOKEN: &str = "control";
@@ -44,7 +44,7 @@ impl<S: Store + 'static> Guest<S> {
     ) -> Self {
         let routers = Rc::new(RefCell::new(Routers::new(registry, environment)));
         let clock = Rc::new(Cell::new(0));
-        let link = Link::new(Rc::clone(&store), TOKEN);
+        let link = StoreConnection::new(Rc::clone(&store), TOKEN);
         let resumed = Rc::new(Cell::new(None));
         let yielded = Rc::new(Cell::new(false));
         let control = Control::new(

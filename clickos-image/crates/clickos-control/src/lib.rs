@@ -15,11 +15,11 @@ mod control;
 #[cfg(feature = "threads")]
 mod crew;
 mod element_nodes;
+mod event;
 pub mod files;
 mod guest;
 mod guest_loop;
 mod limits;
-mod next;
 mod node;
 mod offload;
 mod report;

@@ -11,7 +11,7 @@ use click_core::offload::{OffloadRegistry, OffloadRequest};
 use xenstore::{Error, Store};
 
 use crate::control::Control;
-use crate::next::Next;
+use crate::event::ControlEvent;
 use crate::node;
 
 impl<S: Store> Control<S> {
@@ -20,13 +20,13 @@ impl<S: Store> Control<S> {
     }
 
     /// Waits for an event of the store, or for requests of elements.
-    pub(crate) async fn next(&self) -> Result<Next, Error> {
+    pub(crate) async fn next(&self) -> Result<ControlEvent, Error> {
         let mut event = pin!(self.link.event());
         let registry = self.registry();
         poll_fn(|context| match event.as_mut().poll(context) {
-            Poll::Ready(event) => Poll::Ready(event.map(Next::Event)),
+            Poll::Ready(event) => Poll::Ready(event.map(ControlEvent::Event)),
             Poll::Pending if registry.borrow().has_requests() => Poll::Ready(Ok(
-                Next::OffloadRequests(registry.borrow_mut().take_requests()),
+                ControlEvent::OffloadRequests(registry.borrow_mut().take_requests()),
             )),
             Poll::Pending => Poll::Pending,
         })

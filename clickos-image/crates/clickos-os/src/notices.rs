@@ -11,7 +11,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Waker};
 use xen_sys::events::nmis;
-use xenstore::{Error, Link, Store};
+use xenstore::{Error, Store, StoreConnection};
 
 const TARGET: &str = "memory/target";
 /// Where guests of ClickOS of 2014 had their keys.
@@ -41,7 +41,7 @@ pub struct Notices {
 
 impl Notices {
     /// Watches over this link.
-    pub fn new<S: Store + 'static>(link: Link<S>) -> Self {
+    pub fn new<S: Store + 'static>(link: StoreConnection<S>) -> Self {
         let found = Rc::new(RefCell::new(VecDeque::new()));
         Self {
             watch: Box::pin(watch(link, Rc::clone(&found))),
@@ -80,7 +80,7 @@ impl Notices {
 }
 
 async fn watch<S: Store>(
-    link: Link<S>,
+    link: StoreConnection<S>,
     found: Rc<RefCell<VecDeque<(Kind, String)>>>,
 ) -> Result<Infallible, Error> {
     let mut target = tolerate(link.read(TARGET).await)?;

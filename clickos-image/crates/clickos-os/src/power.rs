@@ -7,7 +7,7 @@ use core::convert::Infallible;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Waker};
-use xenstore::{Error, Link, Store};
+use xenstore::{Error, Store, StoreConnection};
 
 use xen_sys::Kind;
 pub use xen_sys::power::{Reason, SuspendError, end, suspend};
@@ -50,7 +50,7 @@ impl Power {
     /// Watches over this connection.
     pub fn new<S: Store + 'static>(store: S) -> Self {
         let request = Rc::new(Cell::new(None));
-        let link = Link::new(Rc::new(RefCell::new(store)), TOKEN);
+        let link = StoreConnection::new(Rc::new(RefCell::new(store)), TOKEN);
         let watch = Box::pin(watch(link, Rc::clone(&request)));
         Self {
             request,
@@ -70,7 +70,7 @@ impl Power {
 }
 
 async fn watch<S: Store>(
-    link: Link<S>,
+    link: StoreConnection<S>,
     request: Rc<Cell<Option<Request>>>,
 ) -> Result<Infallible, Error> {
     link.watch(PATH).await?;

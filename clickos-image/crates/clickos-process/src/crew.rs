@@ -2,7 +2,7 @@
 //! The guest's threads besides the first one (docs/adr/0121-several-vcpus.md). They exist from the start, since a
 //! confined process starts none, and wait for parts of configurations.
 use crate::helper::{Build, Common, Order, Stub, work};
-use crate::last_words;
+use crate::panic_report;
 use click_core::threads::Assembled;
 use click_core::{ConfigError, Environment, Registry, Router, Sources};
 use click_threads::{Member, Phase, Plan, parts};
@@ -43,7 +43,7 @@ impl Helpers {
                 let _ = ready.send(());
                 let worked = catch_unwind(AssertUnwindSafe(|| work(&receiver, &common)));
                 if worked.is_err() {
-                    common.raise(last_words::take());
+                    common.raise(panic_report::take());
                 }
             };
             let spawned = builder.stack_size(crate::confine::STACK).spawn(body);

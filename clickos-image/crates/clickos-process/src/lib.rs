@@ -8,11 +8,11 @@ pub mod confine;
 mod console;
 mod crew;
 mod helper;
+mod hotplug;
 mod inherited;
-mod last_words;
 mod link;
 mod looper;
-mod plug;
+mod panic_report;
 mod vif;
 
 use arguments::Arguments;
@@ -38,7 +38,9 @@ fn start() -> Result<std::convert::Infallible, String> {
     // Mapped now, because the descriptors are closed before anything of a tenant is looked at.
     let vifs = vif::map_all(&arguments.vifs, resources.vifs)?;
     let link = link::Link::map(resources.store)?;
-    let plug = resources.plug.map(|ends| plug::Plug::new(ends, vifs.len()));
+    let plug = resources
+        .plug
+        .map(|ends| hotplug::Hotplug::new(ends, vifs.len()));
     let helpers = usize::from(arguments.vcpus) - 1;
     let confinement = Confinement {
         uid: arguments.uid,
@@ -46,7 +48,7 @@ fn start() -> Result<std::convert::Infallible, String> {
         heap_bytes: arguments.heap_bytes(),
         helpers,
     };
-    last_words::install();
+    panic_report::install();
     let start = || match helpers {
         0 => Ok(None),
         _ => crew::Helpers::start(helpers).map(Some),

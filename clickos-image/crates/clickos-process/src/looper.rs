@@ -3,10 +3,10 @@
 use crate::arguments::Arguments;
 use crate::clock::Clock;
 use crate::crew::Crew;
+use crate::hotplug::Hotplug;
 use crate::link::{self, Client, FromStore, Link};
-use crate::plug::Plug;
 use crate::vif::Vif;
-use crate::{console, last_words};
+use crate::{console, panic_report};
 use click_core::{Device, Entropy, Environment};
 use clickos_control::{Guest, GuestLoop, Platform, TOKEN, limits};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -29,7 +29,7 @@ pub(crate) fn run(
     arguments: &Arguments,
     vifs: Vec<Vif>,
     link: Link,
-    plug: Option<Plug>,
+    plug: Option<Hotplug>,
     crew: Option<Crew>,
 ) -> Result<Infallible, String> {
     let mux = Mux::new(link.client);
@@ -80,7 +80,7 @@ pub(crate) fn run(
         }
     }));
     let Err(_) = end;
-    say_to_store(&mux, &last_words::take());
+    say_to_store(&mux, &panic_report::take());
     std::process::abort()
 }
 
@@ -133,7 +133,7 @@ struct Process {
     events: FromStore,
     clock: Clock,
     mux: Rc<RefCell<Mux<Client>>>,
-    plug: Option<Plug>,
+    plug: Option<Hotplug>,
     /// The time of the next look at `plug`.
     plug_due_ns: u64,
     now_ns: u64,
@@ -192,7 +192,7 @@ impl Platform for Process {
         let vifs = self.vifs.iter().map(Vif::descriptor);
         let own: Vec<BorrowedFd<'_>> = vifs
             .chain(self.events.descriptor())
-            .chain(self.plug.as_ref().map(Plug::descriptor))
+            .chain(self.plug.as_ref().map(Hotplug::descriptor))
             .collect();
         let mut woken = Vec::new();
         match &self.crew {

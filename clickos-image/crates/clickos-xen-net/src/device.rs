@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the guest sees of a network device, whichever its class is.
-use crate::metered::Costs;
+use crate::counting_platform::Costs;
 use crate::platform::EvtchnPort;
 use alloc::vec::Vec;
 use click_core::{Batch, PacketPool};
@@ -12,7 +12,7 @@ pub trait NetDevice {
     fn mac(&self) -> [u8; 6];
     /// Largest network packet in bytes, without the Ethernet header.
     fn mtu(&self) -> u16;
-    /// Gives a silent device its address and its largest packet.
+    /// Gives a preconnected device its address and its largest packet.
     fn set_identity(&mut self, mac: [u8; 6], mtu: u16);
     /// True if the backend is there.
     fn is_up(&self) -> bool;

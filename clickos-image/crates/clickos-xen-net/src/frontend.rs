@@ -13,7 +13,7 @@ use core::cell::{Cell, RefCell};
 use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::task::Poll;
-use xenstore::{Error, Link, Store};
+use xenstore::{Error, Store, StoreConnection};
 
 /// Values of the backend's keys, in the order of [`Frontend::backend_keys`].
 pub(crate) type Answers = [Option<String>];
@@ -21,7 +21,7 @@ pub(crate) type Answers = [Option<String>];
 pub(crate) type Keys = Vec<(&'static str, String)>;
 
 /// The address of a device without one: it connects, and no configuration can use it yet.
-pub(crate) const SILENT: [u8; 6] = [0; 6];
+pub(crate) const NO_ADDRESS: [u8; 6] = [0; 6];
 
 /// The toolstack's description of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub fn is_silent(&self) -> bool {
-        self.mac == SILENT
+    pub fn is_preconnected(&self) -> bool {
+        self.mac == NO_ADDRESS
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Signals {
 /// One device's handshake.
 pub(crate) struct Handshake<P, S> {
     pub platform: Rc<P>,
-    pub link: Link<S>,
+    pub link: StoreConnection<S>,
     /// The frontend's directory, relative to the domain's.
     pub directory: String,
     pub device: Rc<RefCell<dyn Frontend>>,
@@ -124,7 +124,7 @@ struct Memory {
 impl<P: Platform, S: Store> Handshake<P, S> {
     pub fn new(
         platform: Rc<P>,
-        link: Link<S>,
+        link: StoreConnection<S>,
         directory: String,
         device: Rc<RefCell<dyn Frontend>>,
         signals: Rc<Signals>,

@@ -9,20 +9,20 @@
 extern crate alloc;
 
 mod checksum;
+mod counting_platform;
 mod device;
+mod device_watch;
 mod frontend;
-mod metered;
 pub mod netif;
 mod options;
 mod platform;
 mod rings;
-mod search;
 mod shared;
 mod vale;
 mod vifs;
 
+pub use counting_platform::Costs;
 pub use device::{Counters, NetDevice};
-pub use metered::Costs;
 pub use options::Options;
 pub use platform::{Access, DomId, EvtchnPort, GrantRef, Platform};
 pub use vifs::{Vif, Vifs};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the devices need of the guest's operating system.
-use crate::metered::Costs;
+use crate::counting_platform::Costs;
 use click_packet::Region;
 use core::fmt;
 

@@ -60,9 +60,9 @@ impl<P: Platform> Rings<P> {
     }
 
     /// Takes what the switch has accepted, when it is connected.
-    pub fn agree(&mut self) {
+    pub fn negotiate(&mut self) {
         if let Self::Copying(port) = self {
-            port.agree();
+            port.negotiate();
         }
     }
 

@@ -126,7 +126,7 @@ impl<P: Platform> Frontend for ValePort<P> {
     fn set_up(&mut self) {
         self.up = self.link.is_some();
         if let Some(link) = &mut self.link {
-            link.rings.agree();
+            link.rings.negotiate();
         }
     }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! All network devices of a guest.
+use crate::counting_platform::CountingPlatform;
 use crate::device::NetDevice;
-use crate::frontend::{Frontend, Handshake, Identity, SILENT, Signals};
-use crate::metered::Metered;
+use crate::device_watch::{Class, Found, Progress, Search};
+use crate::frontend::{Frontend, Handshake, Identity, NO_ADDRESS, Signals};
 use crate::netif::Netfront;
 use crate::options::Options;
 use crate::platform::{EvtchnPort, Platform};
 use crate::rings::Numbers;
-use crate::search::{Class, Found, Progress, Search};
 use crate::vale::ValePort;
 use alloc::boxed::Box;
 use alloc::format;
@@ -43,7 +43,7 @@ impl Vif {
     /// True if configurations can use it: it has an address and has been up, though it may be down
     /// now.
     pub fn is_usable(&self) -> bool {
-        self.signals.was_up.get() && self.device.borrow().mac() != SILENT
+        self.signals.was_up.get() && self.device.borrow().mac() != NO_ADDRESS
     }
 
     /// The toolstack has removed it: no configuration can use it any more.
@@ -118,7 +118,7 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
         !is_searching && self.list.iter().all(|vif| vif.is_settled(now_ns))
     }
 
-    /// Gives an address to a silent device, or to one that comes back. False if no device has the number.
+    /// Gives an address to a preconnected device, or to one that comes back. False if no device has the number.
     fn give_address(&mut self, found: &Found, now_ns: u64) -> bool {
         let mut list = self.list.iter_mut();
         let Some(vif) = list.find(|vif| vif.devid == found.devid) else {
@@ -139,7 +139,7 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
     }
 
     fn start(&self, found: &Found, now_ns: u64) -> Vif {
-        let (platform, identity) = (Metered::new(&self.platform), found.identity);
+        let (platform, identity) = (CountingPlatform::new(&self.platform), found.identity);
         match found.class {
             Class::Vif => {
                 let device = Netfront::new(platform, identity, self.options);

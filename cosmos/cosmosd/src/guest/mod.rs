@@ -184,7 +184,7 @@ impl Guest {
             vifs: record.vifs,
             nics: record.nics,
             kernel: record.kernel,
-            silent: record.silent,
+            preconnected: record.preconnected,
         };
         let migrate_source = MigrateSource::former(&record.halted);
         Self {
@@ -210,7 +210,7 @@ impl Guest {
             rings: status.rings,
             nics: self.domain.nics.clone(),
             kernel: self.domain.kernel.clone(),
-            silent: self.domain.silent,
+            preconnected: self.domain.preconnected,
             config_name: status.config_name,
             phase: match self.migrate_target.is_under_way() {
                 true => Phase::Partial, // Undone after a crash.

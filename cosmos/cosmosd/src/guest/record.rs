@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Error, Result};
 use crate::host::{Instance, Rings};
-use crate::silent::Silent;
+use crate::preconnected::Preconnected;
 use crate::spec::{Kernel, Nic, Uuid, Vif};
 use crate::state::files::StateFiles;
 use crate::state::room::StateRoom;
@@ -61,9 +61,10 @@ pub struct Record {
     pub nics: Vec<Nic>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Kernel>,
-    /// The vifs that were silent in the pool.
-    #[serde(default)]
-    pub silent: Silent,
+    /// The vifs that were preconnected in the pool. The file has their name before 1.0, so that a cosmosd
+    /// of before can read it; the next release may write the other one.
+    #[serde(default, rename = "silent", alias = "preconnected")]
+    pub preconnected: Preconnected,
     pub phase: Phase,
     /// Reason of a crash, or the remains after a failed undo.
     pub reason: String,
@@ -194,6 +195,17 @@ mod tests {
         value.as_object_mut().unwrap().remove("vcpus");
         let earlier: Record = serde_json::from_value(value).unwrap();
         assert_eq!(earlier.vcpus, 1);
+    }
+
+    #[test]
+    fn preconnected_vifs_have_the_key_that_an_earlier_cosmosd_reads() {
+        let mut pooled = record(1);
+        pooled.preconnected.vifs = 2;
+        let mut kept = serde_json::to_value(&pooled).unwrap();
+        assert_eq!(kept["silent"]["vifs"], 2);
+        kept["preconnected"] = kept["silent"].take();
+        kept.as_object_mut().unwrap().remove("silent");
+        assert_eq!(serde_json::from_value::<Record>(kept).unwrap(), pooled);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! The properties by which a guest of the pool suits a request.
 
 use crate::host::Domain;
-use crate::silent::Silent;
+use crate::preconnected::Preconnected;
 use crate::spec::{Spec, Vif};
 
 /// The properties of a guest of the pool.
@@ -10,7 +10,7 @@ use crate::spec::{Spec, Vif};
 pub struct Shape {
     pub image_sha256: String,
     pub memory_mib: u32,
-    pub silent: Silent,
+    pub preconnected: Preconnected,
 }
 
 /// How much a creation has to add to a guest of the pool; the least is taken.
@@ -18,7 +18,7 @@ pub struct Shape {
 pub struct Distance {
     /// Vifs to be made.
     missing: usize,
-    /// Silent vifs that no port gets.
+    /// Preconnected vifs that no port gets.
     surplus: usize,
 }
 
@@ -27,25 +27,28 @@ impl Shape {
         Self {
             image_sha256: domain.image_sha256.clone(),
             memory_mib: domain.memory_mib,
-            silent: domain.silent,
+            preconnected: domain.preconnected,
         }
     }
 
     /// The shape of a guest of the pool that lacks nothing of the requested one, or else no vif.
     pub fn for_spec(spec: &Spec) -> Self {
-        let bare_silent = Silent::default();
-        let silent = Silent {
+        let bare_preconnected = Preconnected::default();
+        let preconnected = Preconnected {
             vifs: spec.vifs.len() as u32,
-            slots: spec.vifs.first().map_or(bare_silent.slots, |vif| vif.slots),
+            slots: spec
+                .vifs
+                .first()
+                .map_or(bare_preconnected.slots, |vif| vif.slots),
             nics: spec.nics.len() as u32,
         };
         let bare = Self {
             image_sha256: spec.image_sha256.clone(),
             memory_mib: spec.memory_mib.get(),
-            silent: bare_silent,
+            preconnected: bare_preconnected,
         };
         let full = Self {
-            silent,
+            preconnected,
             ..bare.clone()
         };
         let lacks_nothing = Some(Distance {
@@ -68,27 +71,33 @@ impl Shape {
         if !is_like || self.is_at_odds(spec) {
             return None;
         }
-        let silent = &self.silent;
-        let used = spec.vifs.iter().filter(|vif| silent.has_vif(vif.devid));
-        let used_nics = spec.nics.iter().filter(|nic| silent.has_nic(nic.devid));
+        let preconnected = &self.preconnected;
+        let used = spec
+            .vifs
+            .iter()
+            .filter(|vif| preconnected.has_vif(vif.devid));
+        let used_nics = spec
+            .nics
+            .iter()
+            .filter(|nic| preconnected.has_nic(nic.devid));
         let (used, used_nics) = (used.count(), used_nics.count());
         let missing = spec.vifs.len() + spec.nics.len() - used - used_nics;
-        let surplus = silent.vifs as usize - used;
+        let surplus = preconnected.vifs as usize - used;
         // A guest keeps its vifs of netback. It may lack the memory for rings to spare next to new
         // ones.
-        let is_possible = used_nics == silent.nics as usize && (missing == 0 || surplus == 0);
+        let is_possible = used_nics == preconnected.nics as usize && (missing == 0 || surplus == 0);
         is_possible.then_some(Distance { missing, surplus })
     }
 
-    /// True if a silent vif has the number of another device: a guest has one device of a number. A silent
+    /// True if a preconnected vif has the number of another device: a guest has one device of a number. A preconnected
     /// vif has rings for frames of one slot.
     fn is_at_odds(&self, spec: &Spec) -> bool {
-        let silent = &self.silent;
+        let preconnected = &self.preconnected;
         let is_other = |vif: &Vif| {
-            let differs = vif.slots != silent.slots || vif.mtu > vale_proto::SHORT_MTU;
-            silent.has_nic(vif.devid) || silent.has_vif(vif.devid) && differs
+            let differs = vif.slots != preconnected.slots || vif.mtu > vale_proto::SHORT_MTU;
+            preconnected.has_nic(vif.devid) || preconnected.has_vif(vif.devid) && differs
         };
-        let is_vif = |devid| silent.has_vif(devid);
+        let is_vif = |devid| preconnected.has_vif(devid);
         spec.vifs.iter().any(is_other) || spec.nics.iter().any(|nic| is_vif(nic.devid))
     }
 }
@@ -98,12 +107,12 @@ mod tests {
     use super::*;
     use crate::testing::{good, linux, nic, spec, vif};
 
-    /// The vifs to be made and those to spare, of a guest with silent vifs of switch and netback.
+    /// The vifs to be made and those to spare, of a guest with preconnected vifs of switch and netback.
     fn distance(vifs: u32, nics: u32, spec: &Spec) -> Option<(usize, usize)> {
         let shape = Shape {
             image_sha256: spec.image_sha256.clone(),
             memory_mib: 8,
-            silent: Silent {
+            preconnected: Preconnected {
                 vifs,
                 slots: 64,
                 nics,
@@ -122,22 +131,22 @@ mod tests {
 
     #[test]
     fn a_spec_has_a_shape_that_lacks_nothing_or_no_vif() {
-        let silent = |spec: &Spec| {
-            let Silent { vifs, nics, .. } = Shape::for_spec(spec).silent;
+        let preconnected = |spec: &Spec| {
+            let Preconnected { vifs, nics, .. } = Shape::for_spec(spec).preconnected;
             (vifs, nics)
         };
-        assert_eq!(silent(&asked(&[])), (0, 0));
-        assert_eq!(silent(&asked(&[0, 1])), (2, 0));
-        assert_eq!(silent(&asked(&[1, 2])), (0, 0), "0 is missing");
+        assert_eq!(preconnected(&asked(&[])), (0, 0));
+        assert_eq!(preconnected(&asked(&[0, 1])), (2, 0));
+        assert_eq!(preconnected(&asked(&[1, 2])), (0, 0), "0 is missing");
         let mut other = asked(&[0, 1]);
         other.vifs[1].slots = 512;
-        assert_eq!(silent(&other), (0, 0));
+        assert_eq!(preconnected(&other), (0, 0));
         other = asked(&[0]);
         other.vifs[0].mtu = 9000;
-        assert_eq!(silent(&other), (0, 0));
+        assert_eq!(preconnected(&other), (0, 0));
         other = asked(&[0]);
         other.nics = vec![nic(1)];
-        assert_eq!(silent(&other), (1, 1));
+        assert_eq!(preconnected(&other), (1, 1));
     }
 
     #[test]
@@ -150,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_silent_vif_can_become_needs_another_guest() {
+    fn what_no_preconnected_vif_can_become_needs_another_guest() {
         let mut other = asked(&[0, 1]);
         other.vifs[1].slots = 512;
         assert_eq!(distance(1, 0, &other), Some((1, 0)));

@@ -10,7 +10,7 @@ use super::{Guest, Shape, State, Status};
 use crate::base::error::{Code, Error, Result};
 use crate::config::MAX_DOMID;
 use crate::host::{Domain, Instance, IsUsed};
-use crate::silent::Silent;
+use crate::preconnected::Preconnected;
 use crate::spec::{Spec, Uuid, random_bytes};
 
 /// The resources that all guests may use together.
@@ -93,7 +93,7 @@ impl Table {
             vifs: Vec::new(),
             nics: Vec::new(),
             kernel: None,
-            silent: shape.silent,
+            preconnected: shape.preconnected,
         };
         Ok(inner.enter(domain, "", created_s, None))
     }
@@ -115,7 +115,7 @@ impl Table {
         pooled.set_state(State::Partial, "");
         let of = &pooled.domain;
         let domain = Domain {
-            silent: of.silent,
+            preconnected: of.preconnected,
             ..domain_of(spec, of.domid, of.handle.clone())
         };
         let guest = inner.enter(
@@ -135,7 +135,7 @@ impl Table {
         let domain = Domain {
             domid: inner.next_domid(&self.is_used)?,
             vifs: saved.vifs(),
-            silent: Silent::default(),
+            preconnected: Preconnected::default(),
             ..saved.domain.clone()
         };
         let config_name = saved.status().config_name;
@@ -261,7 +261,7 @@ fn domain_of(spec: &Spec, domid: u16, handle: Uuid) -> Domain {
         vifs: spec.vifs.clone(),
         nics: spec.nics.clone(),
         kernel: spec.kernel.clone(),
-        silent: Silent::default(),
+        preconnected: Preconnected::default(),
     }
 }
 

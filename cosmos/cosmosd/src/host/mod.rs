@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::{Code, Error, Result};
 use crate::base::steps::Steps;
 use crate::images::Images;
-use crate::silent::Silent;
+use crate::preconnected::Preconnected;
 use crate::spec::{Cpu, Kernel, Nic, Uuid, Vif};
 use crate::store::Change;
 use crate::switch::PortFds;
@@ -58,8 +58,8 @@ pub struct Domain {
     pub nics: Vec<Nic>,
     /// Of a guest whose kernel is not Click's.
     pub kernel: Option<Kernel>,
-    /// Those of its vifs that were silent in the pool.
-    pub silent: Silent,
+    /// Those of its vifs that were preconnected in the pool.
+    pub preconnected: Preconnected,
 }
 
 /// A running domain, found again after a restart of cosmosd.

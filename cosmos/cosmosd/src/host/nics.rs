@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Vifs of stock netback that are silent in the pool (docs/adr/0098-guest-pool.md).
+//! Vifs of stock netback that are preconnected in the pool (docs/adr/0098-guest-pool.md).
 //!
 //! Netback and guest have connected. The interface in dom0 is down and on no bridge.
 
@@ -20,9 +20,9 @@ pub const DEFAULT_SCRIPT: &str = "/etc/xen/scripts/vif-bridge";
 /// How long a hotplug script may take, as for libxl.
 const SCRIPT: Duration = Duration::from_secs(10);
 
-/// Changes to the store between libxl's making of the silent vifs and the start of their guest. The
+/// Changes to the store between libxl's making of the preconnected vifs and the start of their guest. The
 /// guest sees no address, and netback waits for no script.
-pub fn silence(domain: &Domain) -> Vec<Change> {
+pub fn hide(domain: &Domain) -> Vec<Change> {
     let of = |devid| {
         let (front, back) = (front(domain.domid, devid), back(domain.domid, devid));
         let status = Change::write(
@@ -31,13 +31,13 @@ pub fn silence(domain: &Domain) -> Vec<Change> {
         );
         [Change::remove(format!("{front}/mac")), status]
     };
-    domain.silent.nics().flat_map(of).collect()
+    domain.preconnected.nics().flat_map(of).collect()
 }
 
-/// Gives the silent vifs of a taken guest their bridges, by the host's hotplug script.
+/// Gives the preconnected vifs of a taken guest their bridges, by the host's hotplug script.
 pub fn rehome(domain: &Domain, script: &str, store: &dyn Store) -> Result<()> {
     let nics = domain.nics.iter();
-    for nic in nics.filter(|nic| domain.silent.has_nic(nic.devid)) {
+    for nic in nics.filter(|nic| domain.preconnected.has_nic(nic.devid)) {
         store.apply(&described(domain.domid, nic, script))?;
         run(script, domain.domid, nic.devid).map_err(|e| told(domain.domid, nic, store, e))?;
     }
@@ -56,7 +56,7 @@ fn told(domid: u16, nic: &Nic, store: &dyn Store, error: Error) -> Error {
 /// The addresses, for the guest.
 pub fn addresses(domain: &Domain) -> Vec<Change> {
     let nics = domain.nics.iter();
-    let silent = nics.filter(|nic| domain.silent.has_nic(nic.devid));
+    let preconnected = nics.filter(|nic| domain.preconnected.has_nic(nic.devid));
     let of = |nic: &Nic| {
         let front = front(domain.domid, nic.devid);
         let mtu = Change::write(format!("{front}/mtu"), nic.mtu.to_string());
@@ -65,7 +65,7 @@ pub fn addresses(domain: &Domain) -> Vec<Change> {
             Change::write(format!("{front}/mac"), nic.mac.to_string()),
         ]
     };
-    silent.flat_map(of).collect()
+    preconnected.flat_map(of).collect()
 }
 
 fn front(domid: u16, devid: u32) -> String {
@@ -144,11 +144,11 @@ mod tests {
     use crate::store::sim::SimStore;
     use crate::testing::{domain, nic};
 
-    /// A domain with a silent vif of netback, number 2, and another one.
+    /// A domain with a preconnected vif of netback, number 2, and another one.
     fn taken() -> Domain {
         let mut domain = domain(7);
         domain.nics = vec![nic(2), nic(3)];
-        (domain.silent.vifs, domain.silent.nics) = (2, 1);
+        (domain.preconnected.vifs, domain.preconnected.nics) = (2, 1);
         domain
     }
 
@@ -175,8 +175,8 @@ mod tests {
     }
 
     #[test]
-    fn only_silent_vifs_are_written_about() {
-        let texts: Vec<_> = silence(&taken()).iter().map(text).collect();
+    fn only_preconnected_vifs_are_written_about() {
+        let texts: Vec<_> = hide(&taken()).iter().map(text).collect();
         assert_eq!(
             texts,
             [
@@ -192,7 +192,7 @@ mod tests {
                 "/local/domain/7/device/vif/2/mac = 02:00:00:00:ff:02"
             ]
         );
-        assert!(silence(&domain(7)).is_empty() && addresses(&domain(7)).is_empty());
+        assert!(hide(&domain(7)).is_empty() && addresses(&domain(7)).is_empty());
     }
 
     #[test]

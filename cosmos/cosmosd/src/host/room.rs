@@ -41,8 +41,8 @@ impl Room {
 
 /// Refuses a domain whose devices no guest of its size can have.
 pub fn check_devices(domain: &Domain) -> Result<()> {
-    let silent = u64::from(domain.silent.vifs) * ring_pages(domain.silent.slots);
-    let pages = silent
+    let preconnected = u64::from(domain.preconnected.vifs) * ring_pages(domain.preconnected.slots);
+    let pages = preconnected
         + made_vifs(domain)
             .map(|vif| ring_pages(vif.slots))
             .sum::<u64>();
@@ -87,20 +87,20 @@ pub fn first_domid(now_s: u64) -> u16 {
 
 /// Event channels that dom0 has to a domain: one for a vif of the switch, two of netback.
 pub fn channels(domain: &Domain) -> u64 {
-    let vifs = u64::from(domain.silent.vifs) + made_vifs(domain).count() as u64;
+    let vifs = u64::from(domain.preconnected.vifs) + made_vifs(domain).count() as u64;
     BASE_CHANNELS + vifs + 2 * nics(domain)
 }
 
 fn nics(domain: &Domain) -> u64 {
     let nics = domain.nics.iter();
-    let made = nics.filter(|nic| !domain.silent.has_nic(nic.devid));
-    u64::from(domain.silent.nics) + made.count() as u64
+    let made = nics.filter(|nic| !domain.preconnected.has_nic(nic.devid));
+    u64::from(domain.preconnected.nics) + made.count() as u64
 }
 
-/// The vifs that were not silent before.
+/// The vifs that were not preconnected before.
 fn made_vifs(domain: &Domain) -> impl Iterator<Item = &Vif> {
     let vifs = domain.vifs.iter();
-    vifs.filter(move |vif| !domain.silent.has_vif(vif.devid))
+    vifs.filter(move |vif| !domain.preconnected.has_vif(vif.devid))
 }
 
 fn memory_kib(domain: &Domain) -> u64 {
@@ -130,10 +130,10 @@ mod tests {
         check_devices(&domain).unwrap();
         check_room(&domain, PLENTY).unwrap();
         assert_eq!(channels(&domain), 6);
-        domain.silent.vifs = 1; // One of its vifs.
+        domain.preconnected.vifs = 1; // One of its vifs.
         check_devices(&domain).unwrap();
         assert_eq!(channels(&domain), 6);
-        domain.silent.vifs = 4; // More than its vifs.
+        domain.preconnected.vifs = 4; // More than its vifs.
         assert_eq!(channels(&domain), 8);
         assert_eq!(check_devices(&domain).unwrap_err().code, Code::NoMemory);
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use cosmos_proto::answer::Created;
 use log::{error, info};
 
-use super::{Maker, beside, destroy, links, relink, replace, silent};
+use super::{Maker, beside, destroy, links, preconnected, relink, replace};
 use crate::base::error::{Code, Error, Result};
 use crate::base::steps::Steps;
 use crate::base::text::escape;
@@ -119,11 +119,11 @@ impl Maker {
         made.prepared = true; // It has several parts: undone as far as they are there.
         site.host.prepare(domain)?;
         let fds = add_ports(site, domain, made)?;
-        silent::add_silent(site, domain)?;
+        preconnected::add_preconnected(site, domain)?;
         steps.end("switch port");
         made.spawned = true; // So has this.
         let instance = site.host.spawn(domain, fds, steps)?;
-        silent::silence(site, domain)?;
+        preconnected::hide_nics(site, domain)?;
         // On disk before the guest runs: a cosmosd that is killed here finds it again.
         guest.set_instance(instance);
         site.disk.records.save(&guest.record(Phase::Partial))?;
@@ -181,10 +181,10 @@ fn claim(
     steps.end("record");
     check_unused(site, domain)?;
     add_ports(site, domain, made)?;
-    silent::remove_surplus(site, domain)?;
+    preconnected::remove_surplus(site, domain)?;
     steps.end("switch port");
     let names = site.host.names(domain, domain.uuid.as_str());
-    let mut told = silent::addresses(domain);
+    let mut told = preconnected::addresses(domain);
     match domain.nics.is_empty() {
         true => told.extend(names),
         // Hotplug scripts look for policies by the name.

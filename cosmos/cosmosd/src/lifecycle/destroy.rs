@@ -10,7 +10,7 @@ use cosmos_proto::{HandlerName, OfGuest};
 use log::{error, info, warn};
 use serde_json::json;
 
-use super::silent;
+use super::preconnected;
 use crate::base::error::{Error, Result};
 use crate::control;
 use crate::guest::record::Phase;
@@ -131,9 +131,9 @@ pub fn undo(site: &Site, guest: &Guest, made: &CreatedParts) -> Result<()> {
     if !made.prepared {
         return stopped.and(removed);
     }
-    let silent = silent::remove_silent(site, domain);
+    let preconnected = preconnected::remove_preconnected(site, domain);
     let forgotten = site.host.forget(domain);
-    stopped.and(removed).and(silent).and(forgotten)
+    stopped.and(removed).and(preconnected).and(forgotten)
 }
 
 /// Handles deaths as long as the host reports them.

@@ -81,7 +81,7 @@ impl Maker {
             let shape = Shape {
                 image_sha256,
                 memory_mib,
-                silent: entry.silent(),
+                preconnected: entry.preconnected(),
             };
             Ok((shape, entry.guests))
         };
@@ -134,22 +134,26 @@ pub fn recover_pooled(site: &Site, guest: &Arc<Guest>, is_paused: bool) -> Resul
     Ok(())
 }
 
-/// Removes the guests of the pool whose silent vifs the switch has lost, as after its restart.
+/// Removes the guests of the pool whose preconnected vifs the switch has lost, as after its restart.
 /// Their handshakes would start again when they are taken.
 pub fn evict_disconnected(site: &Site) {
     let mut pooled = site.table.pooled();
-    pooled.retain(|guest| guest.domain.silent.vifs > 0);
+    pooled.retain(|guest| guest.domain.preconnected.vifs > 0);
     if pooled.is_empty() {
         return;
     }
-    let there = match site.switch.silent() {
+    let there = match site.switch.preconnected() {
         Ok(vifs) => vifs.into_iter().map(|vif| (vif.domid, vif.devid)),
         Err(e) => return warn!("pool: {e}"),
     };
     let there: HashSet<_> = there.collect();
     for guest in pooled {
-        let Domain { domid, silent, .. } = guest.domain;
-        if (0..silent.vifs).all(|devid| there.contains(&(domid, devid))) {
+        let Domain {
+            domid,
+            preconnected,
+            ..
+        } = guest.domain;
+        if (0..preconnected.vifs).all(|devid| there.contains(&(domid, devid))) {
             continue;
         }
         info!("pool: the switch has lost the vifs of domain {domid}; it is replaced");
@@ -215,7 +219,10 @@ mod tests {
         assert!(world.maker.fill_pool_by_one().unwrap());
         let pooled = world.site.table.pooled();
         assert_eq!(pooled.len(), 1);
-        assert_eq!(pooled[0].domain.silent.vifs as usize, spec(1).vifs.len());
+        assert_eq!(
+            pooled[0].domain.preconnected.vifs as usize,
+            spec(1).vifs.len()
+        );
         drop(pooled);
         let second = world.create(&spec(2)).unwrap();
         assert!(first.domid != second.domid && second.domid == 2);

@@ -11,13 +11,13 @@ pub mod links;
 pub mod migration;
 pub mod pause;
 pub mod plug;
+mod preconnected;
 pub mod recover;
 pub mod rejoin;
 pub mod relink;
 mod replace;
 pub mod retry;
 pub mod save;
-mod silent;
 
 use std::sync::Arc;
 

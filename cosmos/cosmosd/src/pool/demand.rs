@@ -60,13 +60,13 @@ impl Demand {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::silent::Silent;
+    use crate::preconnected::Preconnected;
 
     fn shape(memory_mib: u32) -> Shape {
         Shape {
             image_sha256: "a".into(),
             memory_mib,
-            silent: Silent::default(),
+            preconnected: Preconnected::default(),
         }
     }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use control_socket::{ClientError, Signature};
 use serde_json::Value;
 use vale_proto::{
-    Kind, OffloadChange, OffloadId, OffloadInfo, OffloadSet, PortInfo, PortSet, SilentAdd,
-    SilentVif, ValeClient,
+    Kind, OffloadChange, OffloadId, OffloadInfo, OffloadSet, PortInfo, PortSet, PreconnectAdd,
+    PreconnectedVif, ValeClient,
 };
 
 use crate::base::error::{Code, Error, Result};
@@ -57,13 +57,13 @@ pub trait Switch: Send + Sync {
     fn remove(&self, vif: &Vif) -> Result<()>;
 
     /// Connects to a vif of a Xen guest that gets its port later; [`Self::add`] takes it over.
-    fn add_silent(&self, domid: u16, devid: u32, slots: u32) -> Result<()>;
+    fn add_preconnected(&self, domid: u16, devid: u32, slots: u32) -> Result<()>;
 
-    /// Leaves the silent vifs of a domain; none is no error.
-    fn remove_silent(&self, domid: u16) -> Result<()>;
+    /// Leaves the preconnected vifs of a domain; none is no error.
+    fn remove_preconnected(&self, domid: u16) -> Result<()>;
 
-    /// The silent vifs of all domains.
-    fn silent(&self) -> Result<Vec<SilentVif>>;
+    /// The preconnected vifs of all domains.
+    fn preconnected(&self) -> Result<Vec<PreconnectedVif>>;
 
     /// Asks for a verb that keeps nothing here; see [`relay`].
     fn ask(&self, verb: &str, args: Value) -> Result<Value>;
@@ -223,24 +223,26 @@ impl Switch for Valed {
             .map_err(failed(&vif.place()))
     }
 
-    fn add_silent(&self, domid: u16, devid: u32, slots: u32) -> Result<()> {
-        let vif = SilentAdd {
+    fn add_preconnected(&self, domid: u16, devid: u32, slots: u32) -> Result<()> {
+        let vif = PreconnectAdd {
             domid,
             devid,
             slots,
         };
-        let name = format!("silent vif {devid} of domain {domid}");
-        self.connect()?.silent_add(&vif).map_err(failed(&name))
+        let name = format!("preconnected vif {devid} of domain {domid}");
+        self.connect()?.preconnect_add(&vif).map_err(failed(&name))
     }
 
-    fn remove_silent(&self, domid: u16) -> Result<()> {
-        let name = format!("silent vifs of domain {domid}");
-        self.connect()?.silent_remove(domid).map_err(failed(&name))
+    fn remove_preconnected(&self, domid: u16) -> Result<()> {
+        let name = format!("preconnected vifs of domain {domid}");
+        self.connect()?
+            .preconnect_remove(domid)
+            .map_err(failed(&name))
     }
 
-    fn silent(&self) -> Result<Vec<SilentVif>> {
-        let vifs = self.connect()?.silent_list();
-        vifs.map_err(failed("silent-list"))
+    fn preconnected(&self) -> Result<Vec<PreconnectedVif>> {
+        let vifs = self.connect()?.preconnect_list();
+        vifs.map_err(failed("preconnect-list"))
     }
 
     fn ask(&self, verb: &str, args: Value) -> Result<Value> {
@@ -280,7 +282,7 @@ pub mod sim {
     pub struct SimSwitch {
         faults: Arc<FaultInjector>,
         ports: Mutex<BTreeMap<String, bool>>,
-        silent: Mutex<BTreeSet<(u16, u32)>>,
+        preconnected: Mutex<BTreeSet<(u16, u32)>>,
         uplinks: Mutex<BTreeMap<String, PortAdd>>,
         chains: Mutex<BTreeMap<String, Value>>,
         offloads: Mutex<BTreeMap<String, OffloadInfo>>,
@@ -292,7 +294,7 @@ pub mod sim {
             Self {
                 faults,
                 ports: Mutex::default(),
-                silent: Mutex::default(),
+                preconnected: Mutex::default(),
                 uplinks: Mutex::default(),
                 chains: Mutex::default(),
                 offloads: Mutex::default(),
@@ -345,12 +347,12 @@ pub mod sim {
 
         pub fn clear(&self) {
             self.ports.lock().unwrap().clear();
-            self.silent.lock().unwrap().clear();
+            self.preconnected.lock().unwrap().clear();
         }
 
-        /// Domain and devid of each silent vif.
-        pub fn silent_vifs(&self) -> Vec<(u16, u32)> {
-            self.silent.lock().unwrap().iter().copied().collect()
+        /// Domain and devid of each preconnected vif.
+        pub fn preconnected_vifs(&self) -> Vec<(u16, u32)> {
+            self.preconnected.lock().unwrap().iter().copied().collect()
         }
     }
 
@@ -401,7 +403,10 @@ pub mod sim {
 
         fn add(&self, domid: u16, vif: &Vif) -> Result<Option<PortFds>> {
             self.faults.call(&format!("switch.add {}", vif.place()))?;
-            self.silent.lock().unwrap().remove(&(domid, vif.devid));
+            self.preconnected
+                .lock()
+                .unwrap()
+                .remove(&(domid, vif.devid));
             self.ports.lock().unwrap().insert(vif.place(), false);
             let fd = || File::open("/dev/null").unwrap().into();
             Ok(Some(PortFds {
@@ -429,23 +434,23 @@ pub mod sim {
             Ok(())
         }
 
-        fn add_silent(&self, domid: u16, devid: u32, _slots: u32) -> Result<()> {
-            self.faults.call("switch.add_silent")?;
-            self.silent.lock().unwrap().insert((domid, devid));
+        fn add_preconnected(&self, domid: u16, devid: u32, _slots: u32) -> Result<()> {
+            self.faults.call("switch.add_preconnected")?;
+            self.preconnected.lock().unwrap().insert((domid, devid));
             Ok(())
         }
 
-        fn remove_silent(&self, domid: u16) -> Result<()> {
-            self.faults.call("switch.remove_silent")?;
-            let mut silent = self.silent.lock().unwrap();
-            silent.retain(|vif| vif.0 != domid);
+        fn remove_preconnected(&self, domid: u16) -> Result<()> {
+            self.faults.call("switch.remove_preconnected")?;
+            let mut preconnected = self.preconnected.lock().unwrap();
+            preconnected.retain(|vif| vif.0 != domid);
             Ok(())
         }
 
-        fn silent(&self) -> Result<Vec<SilentVif>> {
-            self.faults.call("switch.silent")?;
-            let vifs = self.silent_vifs().into_iter();
-            let vif = |(domid, devid)| SilentVif {
+        fn preconnected(&self) -> Result<Vec<PreconnectedVif>> {
+            self.faults.call("switch.preconnected")?;
+            let vifs = self.preconnected_vifs().into_iter();
+            let vif = |(domid, devid)| PreconnectedVif {
                 domid,
                 devid,
                 connected: true,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver domain: Linux with valed, and vale-ctl that follows domain 0."""
+"""A driver domain: Linux with valed, and the ports that domain 0 asks for."""
 
 import shlex
 
@@ -43,7 +43,8 @@ for module in {{modules}}; do insmod "/$module"; done
 ifconfig lo 127.0.0.1
 ifconfig eth0 {ADDRESS} netmask 255.255.255.0
 while :; do valed --config /valed.toml 2>>/run/valed.log; sleep 1; done &
-vale-ctl --socket {_SOCKET} --xenstore {_STORE} follow 2>>/run/follow.log &
+vale-ctl --socket {_SOCKET} --xenstore {_STORE} \\
+    driver-domain 2>>/run/vale-ctl.log &
 while :; do nc -l -p 7 -e sh; done
 """
 

@@ -148,7 +148,7 @@ def _folder(state):
 
 
 def start(host, daemon, kind='pvh', installed=True, pool=0,
-          memory_mib=1400, pooled_mib=8, max_guests=1024, silent=('',),
+          memory_mib=1400, pooled_mib=8, max_guests=1024, preconnected=('',),
           keeps=False, on_demand=False):
     """Start a daemon and wait for its socket.
 
@@ -158,8 +158,8 @@ def start(host, daemon, kind='pvh', installed=True, pool=0,
     :param memory_mib: what guests may use together
     :param pooled_mib: memory of a guest of the pool
     :param max_guests: how many there may be
-    :param silent: for each entry there are ``pool`` guests with silent vifs,
-        as ``vifs = 1``
+    :param preconnected: for each entry there are ``pool`` guests with
+        preconnected vifs, as ``vifs = 1``
     :param keeps: valed repeats an operator's requests after its next start
     :param on_demand: guests are kept booted for sizes that are in use, the
         default of cosmosd; tests that count domains have none
@@ -167,7 +167,7 @@ def start(host, daemon, kind='pvh', installed=True, pool=0,
     shelves = ', '.join(
         f'{{ memory_mib = {pooled_mib}, guests = {pool}'
         f'{vifs and f", {vifs}"} }}'
-        for vifs in silent)
+        for vifs in preconnected)
     if daemon == 'valed':
         host.dom0.check(_START_STORE)
     line = f'image = "{image.FOLDER}/{image.CLICKOS}"' if installed else ''

@@ -3,8 +3,8 @@
 
 All guests have the same image, type pvh, and a counter as configuration.
 Guests of xl and of the pool have 8 MiB. New guests of cosmosd have 9 MiB, a
-size that the pool does not have. The pool has guests without silent vifs, with
-one of the switch, and with one of netback.
+size that the pool does not have. The pool has guests without preconnected
+vifs, with one of the switch, and with one of netback.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from clickos_lab.xen import toolstack
 _ROUNDS = 5
 _POOL = 2
 #: Vifs that guests of the pool have from the start: ``_POOL`` guests each.
-_SILENT = ('', 'vifs = 1', 'nics = 1')
+_PRECONNECTED = ('', 'vifs = 1', 'nics = 1')
 #: A size of which the pool has none.
 _NEW_MIB = 9
 #: Of the pool whose guests are taken one after the other.
@@ -33,7 +33,7 @@ def measure(host, table):
     host.dom0.put_text(_CONFIG, '/root/fig.click')
     host.dom0.run('lab-net bridge br0')
     toolstack.start(host, 'valed')
-    toolstack.start(host, 'cosmosd', pool=_POOL, silent=_SILENT)
+    toolstack.start(host, 'cosmosd', pool=_POOL, preconnected=_PRECONNECTED)
     # In turn, so that a busy machine slows all of them.
     rounds = [_round(host) for _ in range(_ROUNDS)]
     xl = {vif: statistics.median(made['xl', vif] for made in rounds)
@@ -54,7 +54,7 @@ def _round(host):
     made = {}
     for vif, options in _VIFS.items():
         if vif != 'one vale vif':
-            _wait_pool(host, _POOL * len(_SILENT))
+            _wait_pool(host, _POOL * len(_PRECONNECTED))
             made['xl', vif] = _xl_ms(host, vif == 'one stock vif')
         made['new', vif] = _create(host, f'{options} --memory {_NEW_MIB}')
         made['of the pool', vif] = _create(host, options)
@@ -75,7 +75,7 @@ def _wait_pool(host, pool):
 
 def _create(host, options):
     """Return the milliseconds of the steps of a creation."""
-    _wait_pool(host, _POOL * len(_SILENT))
+    _wait_pool(host, _POOL * len(_PRECONNECTED))
     name = f'fig{next(_numbers)}'
     made = _take(host, name, options)
     host.dom0.check(toolstack.command('cosmos', 'destroy', name))

@@ -24,7 +24,7 @@ _SIZES = {'of the pool': 8, 'new': 9}
 def measure(host, table):
     """Fill the table's part."""
     toolstack.start(host, 'valed')
-    toolstack.start(host, 'cosmosd', pool=1, silent=('vifs = 1',))
+    toolstack.start(host, 'cosmosd', pool=1, preconnected=('vifs = 1',))
     host.dom0.check(f"""
 {toolstack.command('vale-ctl', 'attach', 'vale0:near', '--kind', 'tap',
                    '--segment', 7, '--ifname', 'near')}

@@ -55,7 +55,7 @@ class _DriverDomain(test_net.NetTest):
         return domid
 
     def _end(self):
-        print(self._inside('cat /run/valed.log /run/follow.log'))
+        print(self._inside('cat /run/valed.log /run/vale-ctl.log'))
         self.dom0.run(f'xl destroy {driver.NAME}', timeout_s=120)
 
     def _inside(self, line):
@@ -302,5 +302,5 @@ class PatchedTest(_DriverDomain):
             f'slots=100,backend={driver.NAME}"]\n', '/root/bad.cfg')
         self.assertNotEqual(0, self._xl('create -q -e /root/bad.cfg').status)
         self.assertNotEqual(0, self._xl('domid bad').status)
-        self.assertIn('slots', self._inside('cat /run/follow.log'))
+        self.assertIn('slots', self._inside('cat /run/vale-ctl.log'))
         self.assertEqual({}, self._ports())

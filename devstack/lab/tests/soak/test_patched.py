@@ -100,7 +100,7 @@ class PatchedTest(test_net.ValePorts):
         for keys, cause in (('segment=6 bridge=br0', 'unknown key'),
                             ('segment=6 slots=100', 'slots'),
                             ('segment=0', 'outside 1 to 4294967295'),
-                            ('segment=4294967296', 'is no number')):
+                            ('segment=4294967296', 'is not a number')):
             done = self._xl(f'network-attach vale1 type=vale {keys}')
             self.assertNotEqual(0, done.status)
             self.assertIn(cause, done.err + done.out)
@@ -113,7 +113,7 @@ class PatchedTest(test_net.ValePorts):
                 ('segment=5,switch=other', 'switch'),
                 ('segment=0', 'vale: segment 0 is outside 1 to 4294967295'),
                 ('', 'vale: segment 0 is outside 1 to 4294967295'),
-                ('segment=x', 'vale: segment "x" is no number'),
+                ('segment=x', 'vale: segment "x" is not a number'),
                 ('segment=5,mac=no', 'vale: mac "no" is no address'),
                 ('segment=5,bridge=br0', 'vale: unknown key "bridge=br0"')):
             with self.subTest(keys):

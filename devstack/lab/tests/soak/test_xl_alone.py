@@ -27,18 +27,19 @@ _VALID = {
     'bridge=br0,vifname=type': None}
 #: Keys of a vif: the cause that xl names.
 _INVALID = {
-    'type=vale,segment=': 'vale: segment "" is no number from 0 to 4294967295',
-    'type=vale,segment=-1': 'vale: segment "-1" is no number',
-    'type=vale,segment=0x7': 'vale: segment "0x7" is no number',
+    'type=vale,segment=':
+        'vale: segment "" is not a number from 0 to 4294967295',
+    'type=vale,segment=-1': 'vale: segment "-1" is not a number',
+    'type=vale,segment=0x7': 'vale: segment "0x7" is not a number',
     'type=vale,segment=4294967296':
-        'vale: segment "4294967296" is no number',
-    'type=vale,mtu=65536': 'vale: mtu "65536" is no number from 0 to 65535',
-    'type=vale,segment=99999999999999999999': 'is no number',
-    'type=vale,segment=7 8': 'vale: segment "7 8" is no number',
-    'segment=7 ,type=vale': 'vale: segment "7 " is no number',
-    'type=vale,mtu=1e3': 'vale: mtu "1e3" is no number',
-    'type=vale,slots=many': 'vale: slots "many" is no number',
-    'type=vale,devid=first': 'vale: devid "first" is no number',
+        'vale: segment "4294967296" is not a number',
+    'type=vale,mtu=65536': 'vale: mtu "65536" is not a number from 0 to 65535',
+    'type=vale,segment=99999999999999999999': 'is not a number',
+    'type=vale,segment=7 8': 'vale: segment "7 8" is not a number',
+    'segment=7 ,type=vale': 'vale: segment "7 " is not a number',
+    'type=vale,mtu=1e3': 'vale: mtu "1e3" is not a number',
+    'type=vale,slots=many': 'vale: slots "many" is not a number',
+    'type=vale,devid=first': 'vale: devid "first" is not a number',
     'type=vale,mac=00:16:3e:00:00': 'vale: mac "00:16:3e:00:00" is no address',
     'type=vale,mac=00:16:3e:00:00:07:08': 'is no address',
     'type=vale,mac=00-16-3e-00-00-07': 'is no address',

@@ -376,8 +376,8 @@ class CosmosdTest(base.CosmosTest):
 
     @base.slow
     def test_vifs_of_the_pool_are_connected(self):
-        self._start_silent_pool('vifs = 1')
-        self._wait_silent()
+        self._start_preconnected('vifs = 1')
+        self._wait_preconnected()
         self.assertEqual([], self._vale_ctl('ports'))
         self._assert_takes('loop', _NAMED_LOOP, _LOOP_VIFS)
         self._assert_forwards('loop')
@@ -385,19 +385,20 @@ class CosmosdTest(base.CosmosTest):
                          self._done('read loop out.mac').strip())
         self.assertEqual({'a', 'b'},
                          {port['port'] for port in self._vale_ctl('ports')})
-        self.assertIn('takes the silent vif 0', self.dom0.check(
+        self.assertIn('takes the preconnected vif 0', self.dom0.check(
             'grep vale0:a: /var/log/valed.log'))
         self._assert_takes('plain', _COUNT, '')
 
-    def _start_silent_pool(self, silent):
+    def _start_preconnected(self, preconnected):
         toolstack.kill(self.host, 'cosmosd')
-        toolstack.start(self.host, 'cosmosd', pool=2, silent=(silent,))
-        self.addCleanup(self._assert_nothing_silent)
+        toolstack.start(self.host, 'cosmosd', pool=2,
+                        preconnected=(preconnected,))
+        self.addCleanup(self._assert_none_preconnected)
         self.addCleanup(self._without_pool)
 
-    def _wait_silent(self):
+    def _wait_preconnected(self):
         self.wait_for(lambda: self._pooled() == 2, 240)
-        vifs = self._vale_ctl('silent')
+        vifs = self._vale_ctl('preconnected')
         self.assertEqual([(0, True)] * 2, [
             (vif['devid'], vif['connected']) for vif in vifs])
         return {vif['domid'] for vif in vifs}
@@ -407,32 +408,32 @@ class CosmosdTest(base.CosmosTest):
             toolstack.command('vale-ctl', *command, '-o', 'json')))
 
     def _assert_takes(self, name, config, more):
-        """Create a guest from the pool; its vif is silent no longer."""
-        silent = self._wait_silent()
+        """Create a guest from the pool; its vif gets a port."""
+        preconnected = self._wait_preconnected()
         self.addCleanup(self._destroy_if_there, name)
         made = json.loads(self._done(
             self._create(name, config, more) + ' -o json'))
-        self.assertIn(made['domid'], silent)
+        self.assertIn(made['domid'], preconnected)
         self.assertNotIn(made['domid'], {
-            vif['domid'] for vif in self._vale_ctl('silent')})
+            vif['domid'] for vif in self._vale_ctl('preconnected')})
 
-    def _assert_nothing_silent(self):
+    def _assert_none_preconnected(self):
         self._assert_nothing_left()
-        self.assertEqual([], self._vale_ctl('silent'))
+        self.assertEqual([], self._vale_ctl('preconnected'))
 
     @base.slow
-    def test_a_crash_leaves_no_half_of_a_silent_vif(self):
-        self._start_silent_pool('vifs = 1')
+    def test_a_crash_leaves_no_half_of_a_preconnected_vif(self):
+        self._start_preconnected('vifs = 1')
         create = self._create('torn', _LOOP, _LOOP_VIFS)
         for moment_s in _POOL_KILLS_S:
             with self.subTest(moment_s=moment_s):
                 self._kill_while(create, moment_s, pool=2,
-                                 silent=('vifs = 1',))
+                                 preconnected=('vifs = 1',))
                 self._destroy_if_there('torn')
-                self._wait_silent()
+                self._wait_preconnected()
                 self._kill_valed_while(create, moment_s)
-        self.wait_for(lambda: len(self._vale_ctl('silent')) == 2, 60)
-        before = self._wait_silent()
+        self.wait_for(lambda: len(self._vale_ctl('preconnected')) == 2, 60)
+        before = self._wait_preconnected()
         toolstack.kill(self.host, 'valed')
         toolstack.start(self.host, 'valed')
         self.wait_for(lambda: not self._domains() & before, 60)
@@ -461,18 +462,18 @@ class CosmosdTest(base.CosmosTest):
         mac = '00:16:3e:01:00:0a'
         self.dom0.check('lab-net bridge br0; '
                         'lab-net endpoint br0 near 10.1.0.1/24')
-        self._start_silent_pool('nics = 1')
+        self._start_preconnected('nics = 1')
         self.wait_for(lambda: self._pooled() == 2, 240)
-        silent = self._domains()
+        preconnected = self._domains()
         self.addCleanup(self._destroy_if_there, 'stock')
-        for domid in silent:
+        for domid in preconnected:
             link = self.dom0.check(f'ip link show vif{domid}.0')
             self.assertNotIn('br0', link)
             self.assertNotIn('UP', link)
         made = json.loads(self._done(self._create(
             'stock', _ANSWERER.format(address='10.1.0.10', mac=mac),
             f'--vif bridge=br0,mac={mac}') + ' -o json'))
-        self.assertIn(made['domid'], silent)
+        self.assertIn(made['domid'], preconnected)
         self.dom0.check('ip netns exec near ping -c 3 -i 0.2 -w 50 10.1.0.10')
 
     def _without_pool(self):
@@ -513,11 +514,12 @@ class CosmosdTest(base.CosmosTest):
         if re.search(name, self._done('list')):
             self._done(f'destroy {name}')
 
-    def _kill_while(self, command, moment_s, pool=0, silent=('',)):
+    def _kill_while(self, command, moment_s, pool=0, preconnected=('',)):
         """Kill cosmosd ``moment_s`` after a command; start it again."""
         folder = toolstack.FOLDER
         self.dom0.check(
             f'COSMOSD_SOCKET={folder}/cosmosd.sock {folder}/cosmos '
             f'{command} >/dev/null 2>&1 & sleep {moment_s}; '
             'kill -9 $(pidof cosmosd); wait')
-        toolstack.start(self.host, 'cosmosd', pool=pool, silent=silent)
+        toolstack.start(self.host, 'cosmosd', pool=pool,
+                        preconnected=preconnected)

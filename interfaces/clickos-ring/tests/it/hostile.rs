@@ -162,12 +162,12 @@ proptest! {
     ) {
         let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
         rustix::io::pwrite(&fd, &offered.to_le_bytes(), 0x18).unwrap();
-        switch.agree();
+        switch.negotiate();
         let mut accepted = [0; 4];
         rustix::io::pread(&fd, &mut accepted, 0x1c).unwrap();
         let agreed = if offered & 1 == 1 { offered & 7 } else { offered & 4 };
         prop_assert_eq!(u32::from_le_bytes(accepted), agreed);
-        prop_assert_eq!(switch.takes_unsummed(), agreed & 1 == 1);
+        prop_assert_eq!(switch.accepts_partial_csum(), agreed & 1 == 1);
         prop_assert_eq!(switch.takes_segments(), agreed & 2 == 2);
         let mut guest = GuestPort::map(&fd).unwrap();
         for (slot, flags) in flags.iter().enumerate() {
@@ -185,7 +185,7 @@ proptest! {
         let mut slots = [Slot::EMPTY; 64];
         let fetched = switch.fetch(&mut slots);
         let found = slots[..fetched].iter();
-        let found: Vec<_> = found.map(|s| u16::from(s.is_unsummed()) | s.segment() << 1).collect();
+        let found: Vec<_> = found.map(|s| u16::from(s.needs_csum()) | s.segment() << 1).collect();
         prop_assert_eq!(&found, &good);
         prop_assert_eq!(switch.malformed() as usize, flags.len() - good.len());
         let _ = switch.publish();
@@ -199,14 +199,14 @@ proptest! {
     ) {
         let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
         rustix::io::pwrite(&fd, &[features], 0x18).unwrap();
-        switch.agree();
+        switch.negotiate();
         let longest = if features & 4 == 0 { BUFFER_SIZE } else { LONGEST };
         let mut buffer = [0; u16::MAX as usize];
         for writes in &rounds {
             scribble(&fd, writes);
             for n in 0..2 * SLOTS as usize {
                 let _ = match features & 2 {
-                    2 => switch.push_unsegmented(&buffer[..1 + n * 500], 1460),
+                    2 => switch.push_gso(&buffer[..1 + n * 500], 1460),
                     _ => switch.push(&buffer[..1 + n * 80]),
                 };
                 let _ = switch.push(&[7; 60]);
@@ -330,10 +330,10 @@ fn bad_receive_buffers_heal() {
 fn a_guest_of_version_2_has_no_features() {
     let (mut switch, fd) = SwitchPort::create_in(&Arc::default(), SLOTS).unwrap();
     rustix::io::pwrite(&fd, &[0xff; 8], 0x18).unwrap();
-    switch.agree();
+    switch.negotiate();
     let mut accepted = [0xff; 4];
     rustix::io::pread(&fd, &mut accepted, 0x1c).unwrap();
-    assert_eq!((accepted, switch.takes_unsummed()), ([0; 4], false));
+    assert_eq!((accepted, switch.accepts_partial_csum()), ([0; 4], false));
 }
 
 /// A guest without the feature takes no frame with its flag.
@@ -341,7 +341,7 @@ fn a_guest_of_version_2_has_no_features() {
 fn a_guest_passes_over_flags_that_it_did_not_ask_for() {
     let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
     let mut guest = GuestPort::map(&fd).unwrap();
-    switch.push_unsummed(&[1; 60], None).unwrap();
+    switch.push_partial_csum(&[1; 60], None).unwrap();
     switch.push(&[2; 60]).unwrap();
     let _ = switch.publish();
     let mut buffer = [0; BUFFER_SIZE];

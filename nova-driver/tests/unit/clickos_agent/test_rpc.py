@@ -108,7 +108,8 @@ class EndpointTest(testtools.TestCase):
         self.assertEqual({'uuid': UUID, 'name': 'nat.state', 'param': '3',
                           'timeout_ms': 5000},
                          self.cosmosd.args('handler-read'))
-        writes = [['nat.merge', 'x'], ['nat.hold', '60']]
+        writes = [['nat.merge', 'x'], ['nat.block_new_flows', '60'],
+                  ['nat.hold', '0']]
         self.assertEqual({}, self.call('flows_write', server_id=UUID,
                                        writes=writes))
         self.assertEqual({'uuid': UUID, 'writes': writes,

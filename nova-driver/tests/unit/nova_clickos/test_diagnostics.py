@@ -10,6 +10,7 @@ from nova import exception as nova_exception
 
 from nova_clickos import diagnostics
 from nova_clickos import exception
+from tests.unit import cosmosd
 from tests.unit.nova_clickos import base
 
 #: See cosmosd.COUNTERS; the switch receives what the guest transmits.
@@ -55,6 +56,13 @@ class DiagnosticsTest(base.DriverTestCase):
         nic, = found['nic_details']
         self.assertEqual(self.mac, nic['mac_address'])
         self.assertEqual(NIC, {key: nic[key] for key in NIC})
+
+    def test_a_cosmosd_of_before_1_0(self):
+        rogue = cosmosd.COUNTERS['dropped_rogue']
+        with mock.patch.dict(cosmosd.COUNTERS, dropped_role=rogue):
+            del cosmosd.COUNTERS['dropped_rogue']
+            found = self.driver.get_diagnostics(self.server)
+        self.assertEqual(NIC['tx_drop'], found['vif0_tx_drop'])
 
     def test_a_clock_that_went_back(self):
         self.cosmosd.guests[base.UUID]['created_s'] = 2000

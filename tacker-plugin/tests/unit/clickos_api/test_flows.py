@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A guest gives its flows to others."""
 
+from unittest import mock
 import uuid
 
 from tests.unit.clickos_api import base
@@ -17,7 +18,7 @@ class FlowsTest(base.TestCase):
         self.cloud.add_server(self.taker_id, self.project_id)
         for server_id in (self.server_id, self.taker_id):
             self.agent.guests[server_id] = {
-                'flows.state': HEAD + 'a\nb\n', 'flows.hold': '',
+                'flows.state': HEAD + 'a\nb\n', 'flows.block_new_flows': '',
                 'flows.merge': ''}
 
     def give(self, *to, token=None):
@@ -29,6 +30,24 @@ class FlowsTest(base.TestCase):
         self.assertEqual((200, {'flows': 2}), self.give())
         self.assertEqual(HEAD + 'a\nb\n', self.agent.guests[self.taker_id][
             'flows.merge'])
+        self.assertEqual('60', self.agent.guests[self.server_id][
+            'flows.block_new_flows'])
+        self.assertEqual('0', self.agent.guests[self.taker_id][
+            'flows.block_new_flows'])
+
+    def test_agents_of_before_1_0(self):
+        def older(ctxt, server_id, writes, *args, **more):
+            if any(name.endswith('.block_new_flows') for name, _ in writes):
+                return {'error': {
+                    'code': 'bad-request',
+                    'message': 'flows.block_new_flows: not a flow handler'}}
+            return write(ctxt, server_id, writes, *args, **more)
+
+        for guest in self.agent.guests.values():
+            guest['flows.hold'] = ''
+        write = self.agent.flows_write
+        with mock.patch.object(self.agent, 'flows_write', older):
+            self.assertEqual((200, {'flows': 2}), self.give())
         self.assertEqual('60', self.agent.guests[self.server_id][
             'flows.hold'])
         self.assertEqual('0', self.agent.guests[self.taker_id]['flows.hold'])

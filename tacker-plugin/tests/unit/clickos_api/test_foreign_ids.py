@@ -52,8 +52,8 @@ class ForeignIdsTest(base.TestCase):
         self.cloud.add_server(server_id, project_id)
         self.cloud.servers[server_id]['metadata'] = metadata
         self.agent.guests[server_id] = {
-            'fw.config': value, 'a.state': '', 'a.merge': '', 'a.hold': '',
-            'a.share': '0 0',
+            'fw.config': value, 'a.state': '', 'a.merge': '',
+            'a.block_new_flows': '', 'a.share': '0 0',
             **{f'{hop}/fw.config': value for hop in ('one', 'two')}}
         return server_id
 

@@ -25,13 +25,14 @@ class FusionTest(base.TestCase):
         for server_id in (self.ids_id, self.fused_id):
             self.cloud.add_server(server_id, self.project_id)
         self.agent.guests[self.server_id].update({
-            'flows.state': HEAD + 'a\n', 'flows.hold': '', 'flows.merge': '',
+            'flows.state': HEAD + 'a\n', 'flows.merge': '',
+            'flows.block_new_flows': '',
             'config': 'mine'})
         self.agent.guests[self.ids_id] = {'fw.config': 'x'}
         self.agent.guests[self.fused_id] = {
             'fw/fw.config': 'new', 'ids/fw.config': 'new', 'config': 'both',
             'fw/flows.state': HEAD + 'a\nb\n', 'fw/flows.merge': '',
-            'fw/flows.hold': ''}
+            'fw/flows.block_new_flows': ''}
 
     def add_chain(self):
         """Make a chain of the groups."""
@@ -95,7 +96,8 @@ class FusionTest(base.TestCase):
         self.fuse()
         _, body = self.call('GET', self.handlers())
         self.assertEqual(
-            ['fw.config', 'flows.state', 'flows.merge', 'flows.hold'],
+            ['fw.config', 'flows.state', 'flows.merge',
+             'flows.block_new_flows'],
             [each['name'] for each in body['handlers']])
         for name, value in (('fw.config', 'new'), ('config', 'mine')):
             _, body = self.call('GET', self.handlers(f'/{name}'))
@@ -161,10 +163,10 @@ class FusionTest(base.TestCase):
             self.assertEqual((200, {'flows': count}), self.call(
                 'POST', f'/v1/servers/{giver}/flows', json={'to': [taker]}))
         self.assertEqual([HEAD + 'a\n', '60'], self.values(
-            'fw/flows.merge', 'fw/flows.hold'))
+            'fw/flows.merge', 'fw/flows.block_new_flows'))
         own = self.agent.guests[self.server_id]
-        self.assertEqual((HEAD + 'a\nb\n', '0'), (own['flows.merge'],
-                                                  own['flows.hold']))
+        self.assertEqual((HEAD + 'a\nb\n', '0'), (
+            own['flows.merge'], own['flows.block_new_flows']))
 
     def test_a_refused_fusion_leaves_nothing(self):
         self.put('allow all')

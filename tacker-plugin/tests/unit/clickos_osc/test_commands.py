@@ -170,7 +170,7 @@ class CommandTest(base.CommandTestCase):
         self.cloud.add_server(other_id, self.project_id)
         for server_id in (self.server_id, other_id):
             self.agent.guests[server_id] = {
-                'rw.state': 'ip-rewriter 1\na\n', 'rw.hold': '',
+                'rw.state': 'ip-rewriter 1\na\n', 'rw.block_new_flows': '',
                 'rw.merge': ''}
         self.assertEqual('my-fw: 1 flows given to 1 guests\n',
                          self.run_command(flow.GiveFlow, 'my-fw', '--to',

@@ -119,7 +119,7 @@ class FusionTest(base.CommandTestCase):
     def elements():
         """Return the handlers of a hop."""
         return {'fw.config': 'deny all', 'flows.state': HEAD + 'a\n',
-                'flows.hold': '', 'flows.merge': ''}
+                'flows.block_new_flows': '', 'flows.merge': ''}
 
     def steer(self, key, **values):
         """Change a chain, as the switch does."""
@@ -200,7 +200,8 @@ class FusionTest(base.CommandTestCase):
         fused = self.agent.guests[found['server']]
         for hop, key in zip(('my_fw', 'my_fw_2'), self.ids):
             self.assertEqual(HEAD + 'a\n', fused[f'{hop}/flows.merge'])
-            self.assertEqual('60', self.agent.guests[key]['flows.hold'])
+            self.assertEqual('60', self.agent.guests[key][
+                'flows.block_new_flows'])
         self.manager.clickos.write(self.ids[1], 'fw.config', 'allow all')
         self.assertEqual(('deny all', 'allow all'), (
             fused['my_fw/fw.config'], fused['my_fw_2/fw.config']))
@@ -212,7 +213,7 @@ class FusionTest(base.CommandTestCase):
             self.assertEqual(
                 (HEAD + 'a\n', '0'),
                 tuple(self.agent.guests[key][f'flows.{name}']
-                      for name in ('merge', 'hold')))
+                      for name in ('merge', 'block_new_flows')))
 
     def test_create_fused(self):
         self.run_command(chain.DeleteChain, 'web')

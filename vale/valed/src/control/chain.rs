@@ -120,7 +120,7 @@ fn path_error(path: &Path, error: &io::Error) -> ApiError {
         ),
         ErrorKind::AddrNotAvailable => (
             "no-such-interface",
-            format!("local: {local} is no address in valed's network namespace"),
+            format!("local: {local} is not an address in valed's network namespace"),
         ),
         _ => ("internal", format!("local: {local}: {error}")),
     };

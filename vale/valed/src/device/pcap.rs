@@ -68,7 +68,7 @@ fn refused(text: String) -> io::Error {
 /// The frames of a file with their times, from the first one on.
 fn read(path: &Path) -> io::Result<Vec<(Nanoseconds, Vec<u8>)>> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(refused("is no file".to_owned()));
+        return Err(refused("is not a file".to_owned()));
     }
     let wrong = |number: usize, what: &dyn std::fmt::Display| {
         refused(format!("frame {}: {what}", number + 1))

@@ -18,10 +18,10 @@ pub struct RegionRegistry {
 }
 
 impl RegionRegistry {
-    /// No guest yet; all of them get rings of version 1 if `copying`.
-    pub fn new(copying: bool) -> Self {
+    /// No guest yet; none gets rings above `max_version`.
+    pub fn new(max_version: u32) -> Self {
         Self {
-            copying,
+            copying: max_version == 1,
             ..Self::default()
         }
     }
@@ -36,7 +36,7 @@ impl RegionRegistry {
 
     /// The regions of the guest whose new port gets rings of version 2.
     pub(crate) fn regions_in_place(&self, add: &PortAdd) -> Option<Arc<Regions>> {
-        let domain = add.in_place.filter(|_| !self.copying)?;
+        let domain = add.in_place_domid.filter(|_| !self.copying)?;
         Some(self.regions(add.kind, domain))
     }
 

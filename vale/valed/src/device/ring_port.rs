@@ -105,10 +105,10 @@ impl RingPort {
         Ok(port)
     }
 
-    /// As [`SwitchPort::agree`].
+    /// As [`SwitchPort::negotiate`].
     #[cfg(test)]
-    pub fn agree(&mut self) {
-        self.ring.agree();
+    pub fn negotiate(&mut self) {
+        self.ring.negotiate();
     }
 
     /// As [`SwitchPort::set_long`].
@@ -131,7 +131,7 @@ impl RingPort {
     }
 
     /// The size of the segments, if the guest can cut them itself.
-    fn unsegmented(&self, out: &TxFrame<'_>) -> Option<u16> {
+    fn gso_size(&self, out: &TxFrame<'_>) -> Option<u16> {
         let size = out.offload.gso?.size;
         let sizes = MIN_SEGMENT..=self.ring.most_segment();
         let fits = sizes.contains(&size) && out.len() <= u16::MAX.into();
@@ -235,7 +235,7 @@ impl Device for RingPort {
     }
 
     fn has_room(&mut self, out: &TxFrame<'_>) -> bool {
-        match self.unsegmented(out) {
+        match self.gso_size(out) {
             None if out.offload.gso.is_some() => self.ring.room() >= out.count(),
             _ => self.ring.has_room_for(out.len()),
         }
@@ -246,14 +246,14 @@ impl Device for RingPort {
             let len = out.len();
             return count(self.ring.push_parts(out.head, out.rest), len, counters);
         }
-        let unsegmented = self.unsegmented(out);
+        let gso_size = self.gso_size(out);
         let ring = &mut self.ring;
-        if let Some(segment) = unsegmented {
-            let pushed = ring.push_unsegmented(out.head, segment);
+        if let Some(segment) = gso_size {
+            let pushed = ring.push_gso(out.head, segment);
             return count(pushed, out.len(), counters);
         }
-        if ring.takes_unsummed() && out.offload.gso.is_none() && is_of_transport(out) {
-            let (len, pushed) = (out.len(), ring.push_unsummed(out.head, out.rest));
+        if ring.accepts_partial_csum() && out.offload.gso.is_none() && is_of_transport(out) {
+            let (len, pushed) = (out.len(), ring.push_partial_csum(out.head, out.rest));
             return count(pushed, len, counters);
         }
         out.finish(&mut buffers.segment, |head, rest| {
@@ -325,7 +325,7 @@ fn own_path(fd: &OwnedFd) -> PathBuf {
 
 /// The work that the sender of a frame has left. None for flags that do not fit the frame.
 fn offload(slot: Slot, head: &[u8]) -> Option<TxOffload> {
-    if !slot.is_unsummed() {
+    if !slot.needs_csum() {
         return Some(TxOffload::default());
     }
     match slot.segment() {

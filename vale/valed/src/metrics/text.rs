@@ -326,6 +326,8 @@ impl Traffic {
         for (reason, count) in counters.drops() {
             drops.add(format!("{labels},reason=\"{reason}\""), count);
         }
+        // The label of `rogue` before 1.0, for one more release.
+        drops.add(format!("{labels},reason=\"role\""), counters.dropped_role);
     }
 }
 
@@ -368,7 +370,8 @@ mod tests {
     fn port(name: &str) -> PortInfo {
         serde_json::from_value(json!({
             "switch": "vale0", "port": name, "kind": "veth", "segment": 7, "mac": null,
-            "link_up": true, "counters": {"rx_packets": 2, "dropped_spoof": 3, "polls_empty": 13},
+            "link_up": true, "counters": {"rx_packets": 2, "dropped_spoof": 3, "dropped_rogue": 4, "dropped_role": 4,
+                "polls_empty": 13},
         }))
         .unwrap()
     }
@@ -399,6 +402,8 @@ mod tests {
             "# TYPE vale_port_packets_total counter",
             r#"vale_port_packets_total{switch="vale0",port="a",direction="rx"} 2"#,
             r#"vale_port_drops_total{switch="vale0",port="b",reason="spoof"} 3"#,
+            r#"vale_port_drops_total{switch="vale0",port="b",reason="rogue"} 4"#,
+            r#"vale_port_drops_total{switch="vale0",port="b",reason="role"} 4"#,
             r#"vale_segment_packets_total{switch="vale0",segment="7",direction="rx"} 4"#,
             r#"vale_segment_drops_total{switch="vale0",segment="7",reason="spoof"} 6"#,
             r#"vale_port_up{switch="vale0",port="a"} 1"#,

@@ -170,7 +170,7 @@ fn counter_of(refusal: DropReason) -> Counter {
         DropReason::Malformed => MALFORMED,
         DropReason::Type => |c| &mut c.dropped_type,
         DropReason::Spoof => |c| &mut c.dropped_spoof,
-        DropReason::Rogue => |c| &mut c.dropped_role,
+        DropReason::Rogue => |c| &mut c.dropped_rogue,
         DropReason::Hidden => |c| &mut c.dropped_hidden,
     }
 }

@@ -37,7 +37,7 @@ pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, resources: &HostResources) -> io
     if add.has_long_frames() {
         rings.set_long();
     }
-    if let Some(domain) = add.in_place {
+    if let Some(domain) = add.in_place_domid {
         rings.join(&resources.regions.regions(add.kind, domain));
     }
     Ok(Port::new(add, Box::new(rings)))

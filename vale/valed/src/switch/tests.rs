@@ -142,7 +142,7 @@ impl Bench {
     fn add_agreed(&mut self, add: &PortAdd, features: u32) -> (PortName, Vec<OwnedFd>) {
         let (mut rings, fds) = RingPort::create(add.slots, None).unwrap();
         rustix::io::pwrite(&fds[0], &features.to_le_bytes(), OFFERED).unwrap();
-        rings.agree();
+        rings.negotiate();
         let port = port::Port::new(add, Box::new(rings));
         let name = port.face.name.clone();
         self.switch.add(&mut Some(Box::new(port))).unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use log::{error, info, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use vale_proto::{GuestVif, PortId, SilentVif};
+use vale_proto::{GuestVif, PortId, PreconnectedVif};
 use xenstore::{Client, Code, Error, Request, Transaction, Tx};
 
 use super::keys::{self, FrontendRings, MAX_QUEUES_KEY};
@@ -36,14 +36,14 @@ pub(super) enum Command {
     },
     Remove(PortId),
     /// Connects to a vif that gets its port later.
-    AddSilent {
+    AddPreconnected {
         guest: GuestVif,
         slots: u32,
     },
-    RemoveSilent {
+    RemovePreconnected {
         domid: u16,
     },
-    ListSilent(Sender<Vec<SilentVif>>),
+    ListPreconnected(Sender<Vec<PreconnectedVif>>),
 }
 
 pub(super) struct Backend {
@@ -192,17 +192,17 @@ impl Backend {
         match command {
             Command::Add { port, guest, slots } => self.add(port, guest, slots),
             Command::Remove(port) => self.remove(&port),
-            Command::AddSilent { guest, slots } => self.add_silent(guest, slots),
-            Command::RemoveSilent { domid } => self.remove_silent(domid),
-            Command::ListSilent(answer) => {
+            Command::AddPreconnected { guest, slots } => self.add_preconnected(guest, slots),
+            Command::RemovePreconnected { domid } => self.remove_preconnected(domid),
+            Command::ListPreconnected(answer) => {
                 // Its reader may have given up.
-                let _ = answer.send(self.list_silent());
+                let _ = answer.send(self.list_preconnected());
                 Ok(())
             }
         }
     }
 
-    /// Gives a port to a vif: to a silent one that is connected already, or to a new one.
+    /// Gives a port to a vif: to a preconnected one that is connected already, or to a new one.
     fn add(&mut self, port: PortId, guest: GuestVif, slots: u32) -> Result<(), Error> {
         let taken = self.take_over(&port, guest, slots);
         if matches!(taken, Ok(true)) {
@@ -341,7 +341,7 @@ impl Backend {
     }
 
     /// False if the port is gone. This thread unmaps the old rings: it takes the forwarding thread
-    /// milliseconds. The rings of a silent vif stay here, where no frame is read or written.
+    /// milliseconds. The rings of a preconnected vif stay here, where no frame is read or written.
     pub(super) fn plug(&mut self, index: usize, rings: Option<Box<dyn Device>>) -> bool {
         let vif = &mut self.vifs[index];
         let Some(port) = &vif.port else {
@@ -358,7 +358,7 @@ impl Backend {
 fn connect(path: &Path) -> Result<(Client, u16), Error> {
     let mut store = Client::connect(path)?;
     let domain = match store.read_opt(Tx::NONE, "domid")? {
-        Some(text) => parse(&text).ok_or(Error::Protocol("domid: is no domain"))?,
+        Some(text) => parse(&text).ok_or(Error::Protocol("domid: not a domain"))?,
         None => 0, // of a store without Xen
     };
     if domain == 0 {

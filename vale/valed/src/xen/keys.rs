@@ -29,7 +29,7 @@ pub struct Queue {
 }
 
 /// Most queues of a guest. netback hands over the keys of one. A valed that makes room for an older one
-/// (`copying_rings`) allows one.
+/// (`max_ring_version = 1`) allows one.
 pub fn most_queues(netback: bool, regions: &RegionRegistry) -> usize {
     match netback || regions.copying {
         true => 1,
@@ -212,8 +212,8 @@ mod tests {
             let found = TWO.iter().find(|(k, _)| *k == key);
             Ok::<_, ()>(found.map(|(_, text)| (*text).to_owned()))
         };
-        for (netback, copying, most) in [(false, false, 4), (true, false, 1), (false, true, 1)] {
-            assert_eq!(most_queues(netback, &RegionRegistry::new(copying)), most);
+        for (netback, version, most) in [(false, 2, 4), (true, 2, 1), (false, 1, 1)] {
+            assert_eq!(most_queues(netback, &RegionRegistry::new(version)), most);
             match read(most, text).unwrap() {
                 Ok(_) => assert!(most > 1),
                 Err(why) => assert!(why.contains("2 is not from 1 to 1"), "{why}"),

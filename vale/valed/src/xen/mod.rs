@@ -4,8 +4,8 @@
 mod backend;
 mod keys;
 mod phase;
+mod preconnected;
 mod rings;
-mod silent;
 mod vif;
 
 use std::io;
@@ -16,7 +16,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
-use vale_proto::{GuestVif, PortId, SilentVif};
+use vale_proto::{GuestVif, PortId, PreconnectedVif};
 
 use crate::device::region_registry::RegionRegistry;
 use crate::workers::Handle;
@@ -63,19 +63,19 @@ impl Xen {
     }
 
     /// Connects to a vif that gets its port later. False if the thread has ended.
-    pub fn add_silent(&self, guest: GuestVif, slots: u32) -> bool {
-        self.send(Command::AddSilent { guest, slots })
+    pub fn add_preconnected(&self, guest: GuestVif, slots: u32) -> bool {
+        self.send(Command::AddPreconnected { guest, slots })
     }
 
-    /// Leaves the silent vifs of a domain. False if the thread has ended.
-    pub fn remove_silent(&self, domid: u16) -> bool {
-        self.send(Command::RemoveSilent { domid })
+    /// Leaves the preconnected vifs of a domain. False if the thread has ended.
+    pub fn remove_preconnected(&self, domid: u16) -> bool {
+        self.send(Command::RemovePreconnected { domid })
     }
 
-    /// The silent vifs. None if the thread has ended or waits for the store.
-    pub fn silent(&self) -> Option<Vec<SilentVif>> {
+    /// The preconnected vifs. None if the thread has ended or waits for the store.
+    pub fn preconnected(&self) -> Option<Vec<PreconnectedVif>> {
         let (sender, answer) = channel();
-        self.send(Command::ListSilent(sender));
+        self.send(Command::ListPreconnected(sender));
         answer.recv_timeout(ANSWER).ok()
     }
 

@@ -38,7 +38,7 @@ fn open_queue(domid: u16, queue: Queue, layout: Layout) -> io::Result<RingPort> 
         let why = format!("ring-version: the region has version {}", ring.version());
         return Err(io::Error::other(why));
     }
-    ring.agree();
+    ring.negotiate();
     let channel = EventChannel::bind(domid, queue.evtchn_port);
     let channel = channel.map_err(|e| named("event-channel", &e))?;
     Ok(RingPort::of_guest(ring, channel))
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn a_guest_gets_no_version_above_what_valed_has() {
-        for (copying, most) in [(false, 2), (true, 1)] {
-            let regions = RegionRegistry::new(copying);
+        for most in [1, 2] {
+            let regions = RegionRegistry::new(most);
             for version in [1, 2, 3, u32::MAX] {
                 let layout = layout(version, 256, &regions).map(Layout::version);
                 match version <= most {

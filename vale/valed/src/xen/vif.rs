@@ -13,7 +13,7 @@ const LOG_LINES_PER_MINUTE: u32 = 10;
 
 /// A guest's vif.
 pub(super) struct Vif {
-    /// Its port; a silent vif has none yet.
+    /// Its port; a preconnected vif has none yet.
     pub port: Option<PortId>,
     /// The token of its watch.
     pub token: String,
@@ -24,7 +24,7 @@ pub(super) struct Vif {
     pub phase: Phase,
     /// The guest has shown its state once. Before, its domain may not exist yet.
     pub seen: bool,
-    /// The rings of a silent vif; the worker of a port has those of other vifs.
+    /// The rings of a preconnected vif; the worker of a port has those of other vifs.
     pub rings: Option<Box<dyn Device>>,
     /// The store reports changes of the frontend's state.
     pub watched: bool,
@@ -55,7 +55,7 @@ impl Vif {
         }
     }
 
-    pub fn is_silent(&self) -> bool {
+    pub fn is_preconnected(&self) -> bool {
         self.port.is_none()
     }
 
@@ -64,7 +64,7 @@ impl Vif {
         self.seen && self.phase != Phase::Gone
     }
 
-    /// Gives a silent vif its port, and its rings to the caller. No count of its time before stays.
+    /// Gives a preconnected vif its port, and its rings to the caller. No count of its time before stays.
     pub fn rehome(&mut self, port: PortId) -> Option<Box<dyn Device>> {
         self.port = Some(port);
         (self.changes, self.lines) = (
@@ -101,7 +101,7 @@ impl Vif {
 
     /// Its name in the log.
     pub fn name(&self) -> String {
-        self.port.as_ref().map_or("silent".into(), port_name)
+        self.port.as_ref().map_or("preconnected".into(), port_name)
     }
 }
 

@@ -263,7 +263,7 @@ fn a_chain_is_set_shown_and_removed() {
         )
     };
     let set = "chain set vale0:web --segment 1 --match from=a,protocol=udp --hop b:c,transparent";
-    assert!(ctl(0, set).1.contains("vale0: there is no such switch"));
+    assert!(ctl(0, set).1.contains("vale0: no such switch"));
     let port = json!({"switch": "vale0", "port": "a", "kind": "process", "segment": 1,
         "port_security": false});
     let mut client = Client::connect(&valed.socket).unwrap();
@@ -358,7 +358,7 @@ fn a_mirror_is_the_operators_alone() {
     };
     let set = "mirror set vale0:m --segment 1 --to-file out";
     let file = valed.dir.path().join("out.pcap");
-    assert!(ctl(0, set).1.contains("vale0: there is no such switch"));
+    assert!(ctl(0, set).1.contains("vale0: no such switch"));
     assert!(!file.exists(), "a refused mirror leaves no file");
     let _far_end = valed.add("p", json!({"port_security": false}));
     for uid in [TOOLSTACK, NOBODY] {
@@ -396,7 +396,7 @@ fn limits_and_filters_are_set_by_the_toolstack_alone() {
     };
     let limit = "limit vale0:a --rx-packets 1000 --group 1";
     let filter = "filter vale0:a --rule egress --rule ingress,tcp,22,10.0.0.0/8";
-    assert!(ctl(0, limit).1.contains("vale0:a: there is no such port"));
+    assert!(ctl(0, limit).1.contains("vale0:a: no such port"));
     let port = json!({"switch": "vale0", "port": "a", "kind": "process", "segment": 1,
         "port_security": false});
     let mut client = Client::connect(&valed.socket).unwrap();
@@ -423,10 +423,7 @@ fn limits_and_filters_are_set_by_the_toolstack_alone() {
     assert_eq!(shown[0]["limits"]["group_per_s"], 100);
     for (wrong, text) in [
         ("limit-segment vale0 1 --unknown 0", "unknown_per_s: 0"),
-        (
-            "limit-segment vale1 1 --unknown 1",
-            "vale1: there is no such switch",
-        ),
+        ("limit-segment vale1 1 --unknown 1", "vale1: no such switch"),
     ] {
         let (code, found) = ctl(0, wrong);
         assert!(code == Some(1) && found.contains(text), "{found}");
@@ -475,11 +472,7 @@ fn ports_move_between_the_workers_that_are_there() {
             2,
             "port-move: worker: 2 is outside 0..=1 (bad-request)",
         ),
-        (
-            "none",
-            1,
-            "vale0:none: there is no such port (no-such-port)",
-        ),
+        ("none", 1, "vale0:none: no such port (no-such-port)"),
     ] {
         let to = json!({"switch": "vale0", "port": port, "worker": worker});
         let refused = client.port_move(&serde_json::from_value(to).unwrap());
@@ -489,7 +482,7 @@ fn ports_move_between_the_workers_that_are_there() {
 
 /// On a host without Xen.
 #[test]
-fn silent_vifs_are_those_of_xen_guests() {
+fn preconnected_vifs_are_those_of_xen_guests() {
     let valed = Valed::start();
     let mut client = valed.client();
     for (args, text) in [
@@ -499,7 +492,7 @@ fn silent_vifs_are_those_of_xen_guests() {
         ),
         (
             json!({"domid": 0, "devid": 0}),
-            "domid: 0 is not a guest's domain",
+            "domid: 0 is not a guest domain",
         ),
         (
             json!({"domid": 7, "devid": 0, "slots": 65}),
@@ -508,13 +501,20 @@ fn silent_vifs_are_those_of_xen_guests() {
         (json!({"domid": 7}), "missing field"),
         (json!({"domid": 7, "devid": 0, "netback": true}), "netback"),
     ] {
-        let (code, message) = code(&valed, "silent-add", args.clone());
-        assert_eq!(code, "bad-request", "{args}: {message}");
-        assert!(message.contains(text), "{args}: {message}");
+        // The second name is of before 1.0.
+        for verb in ["preconnect-add", "silent-add"] {
+            let (code, message) = code(&valed, verb, args.clone());
+            assert_eq!(code, "bad-request", "{args}: {message}");
+            assert!(message.contains(text), "{args}: {message}");
+        }
     }
-    client.silent_remove(7).unwrap();
-    assert_eq!(client.silent_list().unwrap(), []);
-    assert_eq!(vale_ctl(&valed, 0, "silent -o json").stdout, b"[]\n");
+    client.preconnect_remove(7).unwrap();
+    assert_eq!(client.preconnect_list().unwrap(), []);
+    let removed = client.call("silent-remove", json!({"domid": 7}));
+    assert_eq!(removed.unwrap(), json!({}));
+    let listed = client.call("silent-list", json!({}));
+    assert_eq!(listed.unwrap(), json!({"vifs": []}));
+    assert_eq!(vale_ctl(&valed, 0, "preconnected -o json").stdout, b"[]\n");
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn beliefs(host: &Namespace) -> String {
 fn refused(counters: &Counters) -> u64 {
     counters.dropped_spoof
         + counters.dropped_type
-        + counters.dropped_role
+        + counters.dropped_rogue
         + counters.dropped_hidden
         + counters.dropped_link_control
         + counters.dropped_malformed

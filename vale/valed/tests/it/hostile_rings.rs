@@ -128,7 +128,7 @@ fn garbage_in_the_rings_of_one_guest_costs_others_no_frame() {
     let mut two = Guest::new(&valed, "two", allowed(2));
     let hostile = [(3, Value::Null), (4, json!(9)), (5, json!(9))].map(|(last, in_place)| {
         let mut add = port(last);
-        add["in_place"] = in_place;
+        add["in_place_domid"] = in_place;
         let add = port_add(&format!("bad{last}"), add);
         valed.client().port_add(&add).unwrap().unwrap()
     });
@@ -165,7 +165,7 @@ impl Liar {
     /// A port of the guest `domain`.
     fn new(valed: &Valed, last: u8, domain: u16) -> Self {
         let mut add = allowed(last);
-        add["in_place"] = json!(domain);
+        add["in_place_domid"] = json!(domain);
         let fds = valed.add(&format!("port{last}"), add).unwrap();
         let (ring, _blocks) = InPlacePort::map(&fds.memfd).unwrap();
         Self { ring, fds }

@@ -143,7 +143,7 @@ fn rules_of_a_guest_wait_for_its_port_and_come_with_it() {
     );
     valed.kill_and_restart();
     eventually("the reason", || {
-        waiting(&valed) == ["vale0:g: there is no such port"]
+        waiting(&valed) == ["vale0:g: no such port"]
     });
     let add = crate::common::port_add("g", port);
     valed.client().port_resume(&add, &guest.fds()).unwrap();
@@ -152,7 +152,7 @@ fn rules_of_a_guest_wait_for_its_port_and_come_with_it() {
     // The guest is made again, for example by a hard reboot.
     let (switch, name) = (add.switch.clone(), add.port.clone());
     valed.client().port_remove(&switch, &name).unwrap();
-    assert_eq!(waiting(&valed), ["vale0:g: there is no such port"]);
+    assert_eq!(waiting(&valed), ["vale0:g: no such port"]);
     let _guest = Guest::new(&valed, "g", json!({"port_security": false}));
     assert_eq!(waiting(&valed), [""; 0]);
     assert_eq!(valed.client().offload_list(None).unwrap().len(), 1);
@@ -212,7 +212,7 @@ fn a_vanished_interface_stops_nothing_and_comes_back() {
         waiting(&valed)
             == [
                 "ifname: b does not exist in valed's network namespace",
-                "vale0:b: there is no such port",
+                "vale0:b: no such port",
             ]
     });
     assert_eq!(valed.info("a").port.as_str(), "a");
@@ -319,10 +319,10 @@ fn what_waits_for_a_switch_that_is_gone_is_forgotten() {
     valed.client().port_remove(&switch, &port).unwrap();
     assert_eq!(
         waiting(&valed),
-        ["vale0: there is no such switch; add a port first"]
+        ["vale0: no such switch; its first port creates it"]
     );
     let clear = || keep(&valed, "segment-limit", segment(json!({})));
     assert_eq!(clear(), Ok(None));
     assert_eq!(kept(&valed), Vec::new());
-    assert!(clear().unwrap_err().contains("there is no such switch"));
+    assert!(clear().unwrap_err().contains("no such switch"));
 }

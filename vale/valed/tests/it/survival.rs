@@ -149,16 +149,24 @@ fn version(fds: &RingFds) -> u32 {
 /// The first step back to a valed that knows version 1 only (docs/operator/production.md).
 #[test]
 fn rings_of_version_2_go_on_while_new_ones_have_version_1() {
+    // The second line is of before 1.0.
+    for line in ["max_ring_version = 1", "copying_rings = true"] {
+        check_new_rings(line);
+    }
+}
+
+/// Restarts valed with a line in its configuration that keeps new rings at version 1.
+fn check_new_rings(line: &str) {
     let mut valed = Valed::start();
     let in_place = |last| {
         let mut port = port(last);
-        port["in_place"] = json!(7);
+        port["in_place_domid"] = json!(7);
         port
     };
     let one = valed.add("one", in_place(1)).unwrap();
     let config = valed.dir.path().join("valed.toml");
     let text = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, format!("copying_rings = true\n{text}")).unwrap();
+    std::fs::write(&config, format!("{line}\n{text}")).unwrap();
     valed.kill_and_restart();
     let add = port_add("one", in_place(1));
     valed.client().port_resume(&add, &one).unwrap();

@@ -239,7 +239,7 @@ impl Guard {
     fn judged(&mut self, input: usize, ends: Ends, tcp: Option<Tcp>, now_ns: u64) -> Verdict {
         let (balance, mut chosen) = (self.balance.as_ref(), None);
         let way = Way {
-            opens: input == 0 && now_ns >= self.held_ns,
+            opens: input == 0 && now_ns >= self.blocked_until_ns,
             answers: false,
             outside: input > 0,
             server: &mut || {

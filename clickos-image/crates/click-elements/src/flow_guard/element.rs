@@ -35,7 +35,7 @@ macro_rules! timeout {
 }
 
 /// Its handlers.
-pub const HANDLERS: &[Handler<Guard>; 18] = &[
+pub const HANDLERS: &[Handler<Guard>; 19] = &[
     read("table", |me: &mut Guard, view| {
         let (now_ns, limits) = (view.now_ns(), &view.arg_context().environment.limits);
         Ok(listing(
@@ -63,13 +63,21 @@ pub const HANDLERS: &[Handler<Guard>; 18] = &[
     read("changes", |me, view| flows::changes(&mut me.table, view)),
     command("merge", Guard::merge),
     read("merge_lost", |me, _| text(me.merge_lost)),
-    command(
-        "hold",
-        set!(|me: &mut Guard, hold: Span, ctx| {
-            me.held_ns = ctx.now_ns().saturating_add(hold.ns);
-        }),
-    ),
+    BLOCK_NEW_FLOWS,
+    // Its name before 1.0, for one more release.
+    Handler {
+        name: "hold",
+        ..BLOCK_NEW_FLOWS
+    },
 ];
+
+/// A time in which no flow opens.
+const BLOCK_NEW_FLOWS: Handler<Guard> = command(
+    "block_new_flows",
+    set!(|me: &mut Guard, lease: Span, ctx| {
+        me.blocked_until_ns = ctx.now_ns().saturating_add(lease.ns);
+    }),
+);
 
 /// Time between two looks for flows whose time is over, and most of each kind that are forgotten then.
 const REAP_NS: u64 = 1_000_000_000;
@@ -113,7 +121,7 @@ pub struct Guard {
     drops: [u64; REASONS.len()],
     log: FlowLog,
     /// No flow opens before this time.
-    pub(super) held_ns: u64,
+    pub(super) blocked_until_ns: u64,
     /// Flows that ended at a merge, or did not come.
     merge_lost: u64,
     /// Time-outs that handlers have set, by kind of flow.
@@ -152,7 +160,7 @@ impl Guard {
             fragments: Fragments::default(),
             drops: [0; REASONS.len()],
             log: FlowLog::default(),
-            held_ns: 0,
+            blocked_until_ns: 0,
             merge_lost: 0,
             live_ns: [None; TIMEOUTS.len()],
         })
@@ -203,7 +211,7 @@ impl Guard {
             },
             Some(Seen::Part { ends, tcp, answers }) => {
                 let way = Way {
-                    opens: input != 1 && now_ns >= self.held_ns,
+                    opens: input != 1 && now_ns >= self.blocked_until_ns,
                     answers,
                     outside: input > 0,
                     server: &mut || None,

@@ -69,6 +69,7 @@ macro_rules! rewriter_handlers {
             $crate::rewrite::rewriter::Rewriter::STATE,
             $crate::rewrite::rewriter::Rewriter::MERGE,
             $crate::rewrite::rewriter::Rewriter::MERGE_LOST,
+            $crate::rewrite::rewriter::Rewriter::BLOCK_NEW_FLOWS,
             $crate::rewrite::rewriter::Rewriter::HOLD,
         ]
     };
@@ -252,7 +253,7 @@ pub fn build(a: &mut Args<'_>, kind: Kind) -> Built {
         outputs: u16::try_from(a.outputs()).expect("ports are counted in 16 bits"),
         keys: Vec::new(),
         ways: Vec::new(),
-        held_ns: 0,
+        blocked_until_ns: 0,
         merge_lost: 0,
     }))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Flows of rewriters that go to another guest: the handlers `state`, `merge` and `hold`.
+//! Flows of rewriters that go to another guest: the handlers `state`, `merge` and `block_new_flows`.
 use alloc::rc::Rc;
 use core::cell::RefMut;
 use core::ops::Range;
@@ -101,13 +101,18 @@ impl Rewriter {
     pub const CHANGES: Handler<Self> =
         read("changes", |me, view| flows::changes(&mut me.own(), view));
     pub const MERGE_LOST: Handler<Self> = read("merge_lost", |me, _| text(me.merge_lost));
-    /// The handler `hold`.
-    pub const HOLD: Handler<Self> = command(
-        "hold",
-        set!(|me, hold: Span, ctx| {
-            me.held_ns = ctx.now_ns().saturating_add(hold.ns);
+    /// The handler `block_new_flows`.
+    pub const BLOCK_NEW_FLOWS: Handler<Self> = command(
+        "block_new_flows",
+        set!(|me, lease: Span, ctx| {
+            me.blocked_until_ns = ctx.now_ns().saturating_add(lease.ns);
         }),
     );
+    /// Its name before 1.0, for one more release.
+    pub const HOLD: Handler<Self> = Handler {
+        name: "hold",
+        ..Self::BLOCK_NEW_FLOWS
+    };
 
     fn head(&self) -> &'static str {
         match self.kind {

@@ -80,7 +80,7 @@ pub struct Rewriter {
     pub(super) keys: Vec<Option<(u64, Key)>>,
     pub(super) ways: Vec<usize>,
     /// No flow opens before this time.
-    pub(super) held_ns: u64,
+    pub(super) blocked_until_ns: u64,
     /// Flows that ended at a merge, or did not come.
     pub(super) merge_lost: u64,
 }
@@ -181,7 +181,7 @@ impl Rewriter {
         let opened = match self.decide(table, input, id, map, draw) {
             Err(DROP) => None,
             Err(way) => return Err(way),
-            Ok(_) if now_ns < self.held_ns => None,
+            Ok(_) if now_ns < self.blocked_until_ns => None,
             Ok(_) if has_many => {
                 self.inputs[input].failures += 1;
                 None

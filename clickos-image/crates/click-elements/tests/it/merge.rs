@@ -211,10 +211,17 @@ fn a_full_table_counts_what_it_loses() {
 
 /// A guest that goes must give away all that it has.
 #[test]
-fn no_flow_opens_while_it_is_held() {
+fn no_flow_opens_while_new_ones_are_blocked() {
+    // The second name is of before 1.0.
+    for handler in ["rw.block_new_flows", "rw.hold"] {
+        check_no_flow_opens(handler);
+    }
+}
+
+fn check_no_flow_opens(handler: &str) {
     let mut nat = Nat::new("1024-2047", 100);
     let sent = nat.open(5).unwrap();
-    let writes = [("rw.hold", b"10".as_slice())];
+    let writes = [(handler, b"10".as_slice())];
     nat.router.write_handlers(&writes, nat.now_ns).unwrap();
     assert_eq!(nat.open(6), None);
     assert_eq!(nat.read("rw.mapping_failures", ""), "1");

@@ -289,7 +289,8 @@ fn positions_and_keywords_are_told_apart() {
 }
 
 /// The names of handlers that do something once, in Click and here.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
+    "block_new_flows",
     "clear",
     "disconnect",
     "flush",

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use clickos_os::{StoreHandle, wait};
 use core::future::Future;
 use core::task::{Context, Waker};
-use xenstore::{Error, Link, Mux, Store as _};
+use xenstore::{Error, Mux, Store as _, StoreConnection};
 
 clickos_os::entry!(main);
 
@@ -29,7 +29,7 @@ fn main() -> ! {
     }
 }
 
-async fn tell(link: Link<StoreHandle>) -> Result<(), Error> {
+async fn tell(link: StoreConnection<StoreHandle>) -> Result<(), Error> {
     link.write(KEY, b"Running").await?;
     core::future::pending().await
 }

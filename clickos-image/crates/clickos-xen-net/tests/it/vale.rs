@@ -265,7 +265,7 @@ fn frames_of_9000_bytes_go_both_ways() {
         assert_eq!(guest.key_of("vale", 0, "ring-version"), "1");
         let mut port = attach(&guest, 0, 256);
         if accepts {
-            port.agree();
+            port.negotiate();
         }
         guest.set_backend("vale", 0, "4");
         guest.turn();
@@ -290,7 +290,7 @@ fn frames_of_9000_bytes_go_both_ways() {
 }
 
 /// The nodes of a device without an address.
-fn add_silent(guest: &mut Guest, devid: u32) {
+fn add_preconnected(guest: &mut Guest, devid: u32) {
     guest.add("vale", devid);
     let mac = format!("/local/domain/{DOMID}/device/vale/{devid}/mac");
     guest.store.remove(&mac);
@@ -304,9 +304,9 @@ fn set_key(guest: &mut Guest, devid: u32, key: &str, value: &str) {
 }
 
 #[test]
-fn a_silent_device_connects_and_is_of_use_once_it_has_an_address() {
+fn a_preconnected_device_connects_and_is_of_use_once_it_has_an_address() {
     let mut guest = Guest::new(Options::default());
-    add_silent(&mut guest, 0);
+    add_preconnected(&mut guest, 0);
     let mut port = connect(&mut guest, 256);
     assert!(guest.turn(), "{:?}", guest.xen.said);
     assert!(!guest.vifs.list()[0].is_usable());
@@ -354,11 +354,11 @@ fn devices_come_and_go_while_the_guest_runs() {
     assert_eq!(*guest.xen.said.borrow(), Vec::<String>::new());
 }
 
-/// Only a silent device gets an address: a router has asked an ordinary one for it.
+/// Only a preconnected device gets an address: a router has asked an ordinary one for it.
 #[test]
 fn an_address_comes_once_and_a_wrong_one_not_at_all() {
     let mut guest = Guest::new(Options::default());
-    add_silent(&mut guest, 0);
+    add_preconnected(&mut guest, 0);
     let _port = connect(&mut guest, 256);
     for (mac, expected) in [
         ("01:00:00:00:00:01", [0; 6]),
@@ -371,16 +371,16 @@ fn an_address_comes_once_and_a_wrong_one_not_at_all() {
         assert_eq!(guest.device().borrow().mac(), expected, "{mac}");
     }
     // A vif of netback with its number is another device.
-    add_silent(&mut guest, 1);
+    add_preconnected(&mut guest, 1);
     guest.add("vif", 1);
     guest.turn();
     assert_eq!(guest.vifs.list()[1].device.borrow().mac(), [0; 6]);
 }
 
 #[test]
-fn a_silent_device_that_the_switch_lets_go_gives_its_memory_back() {
+fn a_preconnected_device_that_the_switch_lets_go_gives_its_memory_back() {
     let mut guest = Guest::new(Options::default());
-    add_silent(&mut guest, 0);
+    add_preconnected(&mut guest, 0);
     drop(connect(&mut guest, 256));
     guest.set_backend("vale", 0, "6");
     assert!(guest.turn());

@@ -8,10 +8,10 @@ use cosmos_xen as xen;
 use crate::base::error::{Code, Error};
 use crate::config::{XenConfig, XenType};
 use crate::images::Limits;
-use crate::silent::MTU;
+use crate::preconnected::MTU;
 use crate::spec::{Uuid, Vif};
 
-/// The hotplug script of a silent vif: it ends without an error and does nothing.
+/// The hotplug script of a preconnected vif: it ends without an error and does nothing.
 const NO_SCRIPT: &str = "/bin/true";
 
 pub fn limits(config: &XenConfig) -> Limits {
@@ -42,7 +42,7 @@ pub fn vale(vif: &Vif) -> xen::Vale {
 }
 
 /// A vif without an address.
-pub fn silent(devid: u32, slots: u32) -> xen::Vale {
+pub fn preconnected(devid: u32, slots: u32) -> xen::Vale {
     xen::Vale {
         devid,
         mac: [0; 6],
@@ -52,7 +52,7 @@ pub fn silent(devid: u32, slots: u32) -> xen::Vale {
 }
 
 /// A vif of netback without a bridge; libxl gives it an address that no guest sees.
-pub fn silent_nic(devid: u32) -> xen::Nic<'static> {
+pub fn preconnected_nic(devid: u32) -> xen::Nic<'static> {
     xen::Nic {
         devid,
         mac: [0; 6],

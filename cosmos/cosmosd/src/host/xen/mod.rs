@@ -36,7 +36,9 @@ use crate::images::Images;
 use crate::spec::{Cpu, MAX_VIFS, Uuid, Vif};
 use crate::store::Change;
 use crate::switch::PortFds;
-use convert::{bytes, failed, kind, limits, path_text, place, silent, silent_nic, text, vale};
+use convert::{
+    bytes, failed, kind, limits, path_text, place, preconnected, preconnected_nic, text, vale,
+};
 use helpers::lock_helpers;
 use pump::Pump;
 
@@ -165,11 +167,11 @@ impl XenHost {
     fn add_devices(&self, domain: &Domain) -> xen::Result<()> {
         let domid = domain.domid.into();
         let vifs = domain.vifs.iter();
-        for vif in vifs.filter(|vif| !domain.silent.has_vif(vif.devid)) {
+        for vif in vifs.filter(|vif| !domain.preconnected.has_vif(vif.devid)) {
             self.host.add_vale(domid, &vale(vif))?;
         }
         let nics = domain.nics.iter();
-        for nic in nics.filter(|nic| !domain.silent.has_nic(nic.devid)) {
+        for nic in nics.filter(|nic| !domain.preconnected.has_nic(nic.devid)) {
             let nic = xen::Nic {
                 devid: nic.devid,
                 mac: nic.mac.0,
@@ -182,12 +184,12 @@ impl XenHost {
         Ok(())
     }
 
-    fn add_silent(&self, domain: &Domain) -> xen::Result<()> {
+    fn add_preconnected(&self, domain: &Domain) -> xen::Result<()> {
         let domid = domain.domid.into();
-        let of = domain.silent;
+        let of = domain.preconnected;
         let (mut vifs, mut nics) = (0..of.vifs, of.nics());
-        vifs.try_for_each(|devid| self.host.add_vale(domid, &silent(devid, of.slots)))?;
-        nics.try_for_each(|devid| self.host.add_nic(domid, &silent_nic(devid)))
+        vifs.try_for_each(|devid| self.host.add_vale(domid, &preconnected(devid, of.slots)))?;
+        nics.try_for_each(|devid| self.host.add_nic(domid, &preconnected_nic(devid)))
     }
 
     /// Refuses a domain that this host can never start.
@@ -297,7 +299,7 @@ impl Host for XenHost {
             .create(&self.spec(domain, &image, files.as_ref()))
             .map_err(failed(&place(domain.domid)))?;
         steps.end("domain");
-        self.add_silent(domain)
+        self.add_preconnected(domain)
             .and_then(|()| self.add_devices(domain))
             .map_err(failed(&place(domain.domid)))?;
         steps.end("devices");

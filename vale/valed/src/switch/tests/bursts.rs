@@ -17,7 +17,7 @@ const TX_TAIL: usize = 0x180;
 const CHECKSUMS: u32 = 1;
 const SPANS: u32 = 6;
 const LONG: u32 = 4;
-const UNSUMMED: u16 = 1;
+const NEEDS_CSUM: u16 = 1;
 /// Places of ports: four guests, two uplinks, one without an address, the pairs of two hops.
 const SENDERS: usize = 7;
 const UPLINKS: std::ops::Range<usize> = 4..7;
@@ -389,11 +389,21 @@ fn honest(dice: &mut Dice, from: &[Mac], to: &[Mac]) -> Vec<u8> {
 
 /// The frame with random flags, and at times longer than its packet or than a buffer.
 fn flagged(dice: &mut Dice, mut frame: Vec<u8>, features: u32) -> Flagged {
-    let cut = |size: u16| UNSUMMED | size << 1;
+    let cut = |size: u16| NEEDS_CSUM | size << 1;
     let flags = match features {
-        0 => dice.of(&[0, 0, 0, 0, 0, 0, 0, 0, 0, UNSUMMED]),
-        CHECKSUMS => dice.of(&[0, 0, 0, UNSUMMED, UNSUMMED, 2, 3]),
-        _ => dice.of(&[0, 0, 0, UNSUMMED, UNSUMMED, cut(300), cut(1400), 2, cut(3)]),
+        0 => dice.of(&[0, 0, 0, 0, 0, 0, 0, 0, 0, NEEDS_CSUM]),
+        CHECKSUMS => dice.of(&[0, 0, 0, NEEDS_CSUM, NEEDS_CSUM, 2, 3]),
+        _ => dice.of(&[
+            0,
+            0,
+            0,
+            NEEDS_CSUM,
+            NEEDS_CSUM,
+            cut(300),
+            cut(1400),
+            2,
+            cut(3),
+        ]),
     };
     let longest = match features & LONG != 0 && dice.one_in(4) {
         true => 9000,

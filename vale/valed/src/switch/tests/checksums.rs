@@ -56,7 +56,7 @@ impl Agreed {
 }
 
 /// A frame of TCP or UDP whose checksum has the pseudo header's sum, `len` bytes long.
-pub fn unsummed(destination: Mac, protocol: u8, len: usize) -> Vec<u8> {
+pub fn partial_csum(destination: Mac, protocol: u8, len: usize) -> Vec<u8> {
     let mut frame = frame(destination, mac(1), len);
     let [high, low] = (len as u16 - 14).to_be_bytes();
     frame[12..34].copy_from_slice(&[
@@ -98,7 +98,7 @@ fn between_two_guests_that_agreed_no_side_sums() {
         .into_iter()
         .flat_map(|p| LENGTHS.map(|len| (p, len)))
     {
-        let frame = unsummed(mac(2), protocol, len);
+        let frame = partial_csum(mac(2), protocol, len);
         a.send(&frame, FLAG);
         a.send(&frame, 0);
         bench.round();
@@ -119,7 +119,7 @@ fn the_switch_completes_checksums_for_a_guest_that_did_not_agree() {
         .into_iter()
         .flat_map(|p| LENGTHS.map(|len| (p, len)))
     {
-        let frame = unsummed(mac(2), protocol, len);
+        let frame = partial_csum(mac(2), protocol, len);
         assert!(!is_right(&frame));
         a.send(&frame, FLAG);
         bench.round();
@@ -135,7 +135,7 @@ fn a_flooded_frame_is_right_for_each_of_its_receivers() {
     let (mut before, mut a) = (bench.guest(4, 1), Agreed::new(&mut bench, 1));
     let (mut b, mut after) = (Agreed::new(&mut bench, 2), bench.guest(3, 1));
     for len in [60, 1514] {
-        let frame = unsummed(BROADCAST, 17, len);
+        let frame = partial_csum(BROADCAST, 17, len);
         a.send(&frame, FLAG);
         bench.round();
         assert_eq!(before.received(), [summed(&frame)]);
@@ -153,7 +153,7 @@ fn a_flooded_frame_is_right_for_each_of_its_receivers() {
 fn a_frame_of_an_interface_keeps_its_checksum_open_if_the_flag_can_say_so() {
     let mut bench = Bench::new();
     let (_a, mut b) = (bench.guest(1, 1), Agreed::new(&mut bench, 2));
-    let udp = unsummed(mac(2), 17, 100);
+    let udp = partial_csum(mac(2), 17, 100);
     for (offset, flags) in [(6u8, FLAG), (8, 0)] {
         let header = [1, 0, 0, 0, 0, 0, 34, 0, offset, 0];
         let offload = TxOffload::parse(&header, udp.len()).unwrap();
@@ -175,7 +175,7 @@ fn a_frame_of_an_interface_keeps_its_checksum_open_if_the_flag_can_say_so() {
 fn flags_that_make_no_sense_are_dropped_and_counted() {
     let mut bench = Bench::new();
     let (mut a, mut b) = (Agreed::new(&mut bench, 1), Agreed::new(&mut bench, 2));
-    let good = unsummed(mac(2), 6, 60);
+    let good = partial_csum(mac(2), 6, 60);
     let edited = |at: usize, value: u8| {
         let mut frame = good.clone();
         frame[at] = value;
@@ -216,10 +216,10 @@ fn a_guest_that_did_not_agree_has_no_flags() {
     let mut c = Agreed { guest, sent, taken };
     // Too late: the rings are in use.
     pwrite(&c.guest.fds[0], &1u32.to_le_bytes(), OFFERED).unwrap();
-    c.send(&unsummed(mac(2), 6, 60), FLAG);
-    a.send(&unsummed(mac(3), 6, 60), FLAG);
+    c.send(&partial_csum(mac(2), 6, 60), FLAG);
+    a.send(&partial_csum(mac(3), 6, 60), FLAG);
     bench.round();
     assert!(b.received().is_empty());
     assert_eq!(bench.counters(&c.guest).dropped_malformed, 1);
-    assert_eq!(c.received(), [(0, summed(&unsummed(mac(3), 6, 60)))]);
+    assert_eq!(c.received(), [(0, summed(&partial_csum(mac(3), 6, 60)))]);
 }

@@ -215,12 +215,12 @@ fn each_refusal_has_its_counter() {
         bursts: 1,
         dropped_type: 1,
         dropped_malformed: 1,
-        dropped_role: 1,
+        dropped_rogue: 1,
         dropped_hidden: 1,
         dropped_spoof: 1,
         ..Counters::default()
     };
-    assert_eq!(bench.counters(&a), expected);
+    assert_eq!(bench.counters(&a), expected.with_earlier_names());
     a.send(&changed(34, 8));
     bench.round();
     assert_eq!(b.received(), [changed(34, 8)]);

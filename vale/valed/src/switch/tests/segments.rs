@@ -2,7 +2,7 @@
 //! Guests that leave segmentation to the switch, and guests that take such frames.
 use rustix::io::{pread, pwrite};
 
-use super::checksums::unsummed;
+use super::checksums::partial_csum;
 use super::*;
 
 const SLOTS: usize = 64;
@@ -100,7 +100,7 @@ impl Agreed {
 
 /// A frame of TCP whose headers end at byte 54.
 fn tcp(destination: Mac, len: usize) -> Vec<u8> {
-    let mut frame = unsummed(destination, 6, len);
+    let mut frame = partial_csum(destination, 6, len);
     frame[46] = 0x50;
     frame
 }
@@ -118,7 +118,7 @@ fn between_two_guests_that_agreed_no_side_cuts() {
                 bench.round();
                 assert_eq!(b.received(), [(flags(SIZE), frame)], "{len} bytes");
             }
-            let short = unsummed(mac(2), 17, 60 + round);
+            let short = partial_csum(mac(2), 17, 60 + round);
             a.send(&short, 1);
             bench.round();
             assert_eq!(b.received(), [(1, short)]);
@@ -134,7 +134,7 @@ fn the_switch_cuts_for_a_guest_that_did_not_agree() {
     let mut bench = Bench::new();
     let (mut a, mut b) = (Agreed::new(&mut bench, 1), bench.guest(2, 1));
     for (protocol, headers) in [(6, 54), (17, 42)] {
-        let mut frame = unsummed(mac(2), protocol, headers + 3 * usize::from(SIZE) + 1);
+        let mut frame = partial_csum(mac(2), protocol, headers + 3 * usize::from(SIZE) + 1);
         if protocol == 6 {
             frame[46] = 0x50;
         }

@@ -34,7 +34,7 @@
 //!   A TCP connection counts as changed every 4 MiB of a side.
 //! * `merge` (write): adds the flows of another guest's `state`. The one heard of last stays, if two have the same addresses and ports.
 //!   Until a side of a connection sends a packet here, it may be 128 MiB beyond its window.
-//! * `merge_lost` (read): flows that ended at a merge, or were not added. `hold` (write): a time in which no flow opens.
+//! * `merge_lost` (read): flows that ended at a merge, or were not added. `block_new_flows` (write): a time in which no flow opens; `hold` is its name before 1.0.
 //! # Example
 //! `g :: FlowGuard; FromDevice(0) -> Strip(14) -> CheckIPHeader -> g -> q :: Queue -> ToDevice(1); FromDevice(1) -> Strip(14) -> CheckIPHeader -> [1]g[1] -> Discard; Idle -> [2]g;`
 use crate::flow_guard::element;

@@ -16,7 +16,7 @@
 //!   `drops` (read): packets that did not pass, by reason. `clear` (write): forgets all flows.
 //! * `tcp_timeout`, `tcp_transitory_timeout`, `udp_timeout`, `icmp_timeout` (read, write): as those of `FlowGuard`.
 //! * `log`, `log_lost` (read), `reset_log` (write): as those of `FlowGuard`.
-//! * `state`, `merge`, `hold` (write), `state`, `changes`, `merge_lost` (read): as those of `FlowGuard`, with the server of each flow.
+//! * `state`, `merge`, `block_new_flows`, `hold` (write), `state`, `changes`, `merge_lost` (read): as those of `FlowGuard`, with the server of each flow.
 //! # Example
 //! `pool :: ServerPool(10.0.2.1, 2001:db8:2::8, SRC6 2001:db8:2::1) -> q :: Queue -> ToDevice(1); b :: IP6Balancer(2001:db8:1::1, pool); FromDevice(0) -> Strip(14) -> CheckIP6Header -> b -> q; FromDevice(1) -> Strip(14) -> CheckIP6Header -> [1]b[1] -> Queue -> ToDevice(0);`
 use crate::flow_guard::element;

@@ -26,7 +26,7 @@
 //! * `changes` (read): with a number of bytes, new and changed flows since the last reading; with `all`, all count as changed. `VRRP` reads it.
 //! * `merge` (write): adds the flows of another guest's `state`. The one heard of last stays, if two have the same addresses and ports.
 //! * `merge_lost` (read): flows that ended at a merge, or were not added.
-//! * `hold` (write): a time in which no flow opens.
+//! * `block_new_flows` (write): a time in which no flow opens. `hold` is its name before 1.0.
 //! # Differences from Click
 //! See `IPRewriter`.
 //! The search for a free identifier covers all requests; its `table` shows identifiers for answers,

@@ -5,7 +5,7 @@ use click_core::offload::OffloadRequest;
 use xenstore::WatchEvent;
 
 /// Something for the control thread.
-pub(crate) enum Next {
+pub(crate) enum ControlEvent {
     /// An event of the store; none if some were lost.
     Event(Option<WatchEvent>),
     OffloadRequests(Vec<OffloadRequest>),

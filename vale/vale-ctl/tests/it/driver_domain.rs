@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `vale-ctl follow` with a real store and a real valed; the test writes what domain 0 writes.
+//! `vale-ctl driver-domain` with a real store and a real valed; the test writes what domain 0 writes.
 //! Needs root and NOXEN_PREFIX.
 
 use std::process::{Child, Command, Stdio};
@@ -19,19 +19,19 @@ const GOOD: [(&str, &str); 8] = [
     ("allow", "10.0.0.7/32"),
 ];
 
-struct Follower(Child);
+struct DriverDomain(Child);
 
-impl Follower {
+impl DriverDomain {
     fn start(bed: &Testbed) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vale-ctl"));
         command.arg("--socket").arg(bed.path("valed.sock"));
         command.arg("--xenstore").arg(bed.path("xenstore/socket"));
-        let child = command.arg("follow").stderr(Stdio::null()).spawn();
+        let child = command.arg("driver-domain").stderr(Stdio::null()).spawn();
         Self(child.unwrap())
     }
 }
 
-impl Drop for Follower {
+impl Drop for DriverDomain {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -77,7 +77,7 @@ fn await_error(bed: &Testbed, begin: &str) {
 fn ports_are_what_the_store_describes() {
     let mut bed = Testbed::start();
     put(&bed, &GOOD);
-    let follower = Follower::start(&bed);
+    let running = DriverDomain::start(&bed);
     await_port(&bed, 5);
     let guest = ports(&bed)[0].guest.unwrap();
     assert_eq!((guest.domid, guest.devid), (7, 1));
@@ -87,11 +87,11 @@ fn ports_are_what_the_store_describes() {
     bed.restart_vale();
     await_port(&bed, 6);
 
-    drop(follower);
+    drop(running);
     bed.store()
         .rm(Tx::NONE, "/local/domain/0/backend/vale/7")
         .unwrap();
-    let _follower = Follower::start(&bed);
+    let _running = DriverDomain::start(&bed);
     await_none(&bed);
 
     put(&bed, &[("slots", "100"), GOOD[0]]);

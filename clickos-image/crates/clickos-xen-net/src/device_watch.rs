@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which network devices the guest has: the directories `device/vif` and `device/vale`. They come and go while
 //! the guest runs.
-use crate::frontend::{Identity, SILENT};
+use crate::frontend::{Identity, NO_ADDRESS};
 use crate::platform::Platform;
 use alloc::format;
 use alloc::rc::Rc;
@@ -11,7 +11,7 @@ use core::cell::RefCell;
 use core::future::{Future, poll_fn};
 use core::pin::pin;
 use ring::SLOTS_RANGE;
-use xenstore::{Error, Link, Store};
+use xenstore::{Error, Store, StoreConnection};
 
 /// Devices one guest may have.
 const MAX: usize = 64;
@@ -49,7 +49,7 @@ struct Present {
     devid: u32,
     is_vif: bool,
     /// It has no address yet, so it is found again when it changes.
-    is_silent: bool,
+    is_preconnected: bool,
 }
 
 /// Results of the search, and its state.
@@ -93,7 +93,7 @@ impl Progress {
     /// True for the number of a device with an address.
     fn is_known(&self, devid: u32) -> bool {
         let mut present = self.present.iter();
-        present.any(|device| device.devid == devid && !device.is_silent)
+        present.any(|device| device.devid == devid && !device.is_preconnected)
     }
 
     fn note(&mut self, found: &Found) {
@@ -101,16 +101,16 @@ impl Progress {
         self.present.push(Present {
             devid: found.devid,
             is_vif: found.class == Class::Vif,
-            is_silent: found.identity.is_silent(),
+            is_preconnected: found.identity.is_preconnected(),
         });
     }
 }
 
 /// Finds devices as the toolstack makes them; what is wrong with one is said on the console once. A
-/// number belongs to one device: the first one takes it. A silent device is found again when it
+/// number belongs to one device: the first one takes it. A preconnected device is found again when it
 /// changes: it may have got its address (docs/adr/0098-guest-pool.md).
 pub(crate) struct Search<P, S> {
-    pub link: Link<S>,
+    pub link: StoreConnection<S>,
     pub platform: Rc<P>,
     pub progress: Rc<RefCell<Progress>>,
 }
@@ -194,7 +194,7 @@ impl<P: Platform, S: Store> Search<P, S> {
 }
 
 async fn describe<S: Store>(
-    link: &Link<S>,
+    link: &StoreConnection<S>,
     is_vif: bool,
     devid: u32,
 ) -> Result<Result<Found, String>, Error> {
@@ -208,7 +208,7 @@ async fn describe<S: Store>(
             SLOTS_RANGE.contains(s) && s.is_power_of_two()
         })?;
         let identity = Identity {
-            mac: mac.as_deref().map_or(Ok(SILENT), parse_mac)?,
+            mac: mac.as_deref().map_or(Ok(NO_ADDRESS), parse_mac)?,
             mtu: parse("mtu", mtu, DEFAULT_MTU, |mtu| (68..=MTU_MAX).contains(mtu))?,
         };
         let class = if is_vif {

@@ -72,14 +72,14 @@ impl Room {
 }
 
 /// The guest's end of the socket.
-pub(crate) struct Plug {
+pub(crate) struct Hotplug {
     ends: PlugEnds,
     room: Room,
     /// The newest link that came.
     link: Option<Link>,
 }
 
-impl Plug {
+impl Hotplug {
     /// To be called before the guest's memory is bounded: see [`Room`].
     pub(crate) fn new(ends: PlugEnds, vifs: usize) -> Self {
         let mut room = Room { blocks: Vec::new() };

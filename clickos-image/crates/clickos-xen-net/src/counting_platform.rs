@@ -20,12 +20,12 @@ pub struct Costs {
 }
 
 /// A platform that counts for one device.
-pub(crate) struct Metered<P> {
+pub(crate) struct CountingPlatform<P> {
     platform: Rc<P>,
     costs: Cell<Costs>,
 }
 
-impl<P> Metered<P> {
+impl<P> CountingPlatform<P> {
     pub fn new(platform: &Rc<P>) -> Rc<Self> {
         let platform = Rc::clone(platform);
         let costs = Cell::default();
@@ -40,7 +40,7 @@ impl<P> Metered<P> {
     }
 }
 
-impl<P: Platform> Platform for Metered<P> {
+impl<P: Platform> Platform for CountingPlatform<P> {
     type Memory = P::Memory;
 
     fn allocate(&self, pages: usize) -> Option<P::Memory> {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Silent vifs: those of Xen guests that are connected before they have a port
+//! Preconnected vifs: those of Xen guests that are connected before they have a port
 //! (docs/adr/0098-guest-pool.md).
 use serde::{Deserialize, Serialize};
 
 use crate::port::{check_domain, check_slots, default_slots};
 
-/// Arguments of `silent-add`: valed connects to the device `vale/<devid>` of a domain.
+/// Arguments of `preconnect-add`: valed connects to the device `vale/<devid>` of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SilentAdd {
+pub struct PreconnectAdd {
     pub domid: u16,
     pub devid: u32,
     /// Slots of each ring, a power of two; only a port with as many takes the vif over.
@@ -17,7 +17,7 @@ pub struct SilentAdd {
     pub slots: u32,
 }
 
-impl SilentAdd {
+impl PreconnectAdd {
     /// Checks the ranges; the error names the field, the value and the limit.
     pub fn check(&self) -> Result<(), String> {
         check_domain(self.domid).map_err(|e| format!("domid: {e}"))?;
@@ -25,29 +25,29 @@ impl SilentAdd {
     }
 }
 
-/// Arguments of `silent-remove`: valed leaves all silent vifs of a domain.
+/// Arguments of `preconnect-remove`: valed leaves all preconnected vifs of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SilentRemove {
+pub struct PreconnectRemove {
     pub domid: u16,
 }
 
-/// A silent vif.
+/// A preconnected vif.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SilentVif {
+pub struct PreconnectedVif {
     pub domid: u16,
     pub devid: u32,
     /// It has rings.
     pub connected: bool,
 }
 
-/// Answer of `silent-list`.
+/// Answer of `preconnect-list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SilentVifs {
-    pub vifs: Vec<SilentVif>,
+pub struct PreconnectedVifs {
+    pub vifs: Vec<PreconnectedVif>,
 }
 
 #[cfg(test)]
@@ -56,13 +56,13 @@ mod tests {
 
     #[test]
     fn wrong_values_are_named() {
-        let read = |text: &str| serde_json::from_str::<SilentAdd>(text).unwrap().check();
+        let read = |text: &str| serde_json::from_str::<PreconnectAdd>(text).unwrap().check();
         assert_eq!(read(r#"{"domid": 7, "devid": 0}"#), Ok(()));
         for (text, words) in [
-            (r#"{"domid": 0, "devid": 0}"#, "0 is not a guest's domain"),
+            (r#"{"domid": 0, "devid": 0}"#, "0 is not a guest domain"),
             (
                 r#"{"domid": 32752, "devid": 0}"#,
-                "32752 is not a guest's domain",
+                "32752 is not a guest domain",
             ),
             (
                 r#"{"domid": 7, "devid": 0, "slots": 63}"#,
@@ -76,7 +76,10 @@ mod tests {
             r#"{"domid": -1, "devid": 0}"#,
             r#"{"domid": 7, "devid": 0, "mac": "02:00:00:00:00:01"}"#,
         ] {
-            assert!(serde_json::from_str::<SilentAdd>(wrong).is_err(), "{wrong}");
+            assert!(
+                serde_json::from_str::<PreconnectAdd>(wrong).is_err(),
+                "{wrong}"
+            );
         }
     }
 }

@@ -21,15 +21,15 @@ const RETRY: Duration = Duration::from_secs(1);
 pub fn run(socket: &Path, store: &Path) -> Result<String, String> {
     let mut ports = Ports::default();
     loop {
-        if let Err(text) = follow(&mut ports, socket, store) {
+        if let Err(text) = serve(&mut ports, socket, store) {
             eprintln!("vale-ctl: {text}");
         }
         std::thread::sleep(RETRY);
     }
 }
 
-/// Follows until a connection fails.
-fn follow(ports: &mut Ports, socket: &Path, store: &Path) -> Result<(), String> {
+/// Carries out domain 0's requests until a connection fails.
+fn serve(ports: &mut Ports, socket: &Path, store: &Path) -> Result<(), String> {
     let mut store = Client::connect(store).map_err(text)?;
     store.watch(BACKENDS, BACKENDS).map_err(text)?;
     loop {
@@ -55,8 +55,8 @@ fn wait(store: &mut Client) -> Result<(), Error> {
     }
 }
 
-/// A request of domain 0.
-enum Wish {
+/// What domain 0 asks for a vif.
+enum PortRequest {
     Port(Box<PortAdd>),
     /// A description that is wrong; the text says why.
     Wrong(String),
@@ -75,16 +75,16 @@ struct Ports {
 
 impl Ports {
     fn update(&mut self, store: &mut Client, valed: &mut ValeClient) -> Result<(), String> {
-        let wishes = read(store).map_err(text)?;
+        let requests = read(store).map_err(text)?;
         let found = valed.port_list(None).map_err(|e| e.to_string())?;
-        let there = self.remove(&wishes, &found, valed)?;
-        self.refused.retain(|vif, _| wishes.contains_key(vif));
-        for (vif, wish) in wishes {
-            let done = match wish {
-                Wish::Port(_) if there.contains(&vif) => Ok(()),
-                Wish::Port(add) => self.add(vif, *add, store, valed),
-                Wish::Wrong(why) => report(store, vif, &why),
-                Wish::End => store.rm(Tx::NONE, &directory(vif)).map_err(text),
+        let there = self.remove(&requests, &found, valed)?;
+        self.refused.retain(|vif, _| requests.contains_key(vif));
+        for (vif, request) in requests {
+            let done = match request {
+                PortRequest::Port(_) if there.contains(&vif) => Ok(()),
+                PortRequest::Port(add) => self.add(vif, *add, store, valed),
+                PortRequest::Wrong(why) => report(store, vif, &why),
+                PortRequest::End => store.rm(Tx::NONE, &directory(vif)).map_err(text),
             };
             // Domain 0 may remove the directory meanwhile. The other ports go on.
             if let Err(text) = done {
@@ -97,15 +97,15 @@ impl Ports {
     /// Removes the ports that are not, or no longer, as domain 0 describes them; gives the others.
     fn remove(
         &mut self,
-        wishes: &BTreeMap<Vif, Wish>,
+        requests: &BTreeMap<Vif, PortRequest>,
         found: &[PortInfo],
         valed: &mut ValeClient,
     ) -> Result<Vec<Vif>, String> {
         let mut kept = Vec::new();
         for (vif, port) in found.iter().filter_map(|p| Some((vif_of(p)?, p))) {
             let known = self.added.get(&vif);
-            match wishes.get(&vif) {
-                Some(Wish::Port(add)) if known == Some(&**add) && is_same(add, port) => {
+            match requests.get(&vif) {
+                Some(PortRequest::Port(add)) if known == Some(&**add) && is_same(add, port) => {
                     kept.push(vif)
                 }
                 _ => {
@@ -165,17 +165,17 @@ fn directory(vif: Vif) -> String {
 }
 
 /// Reads all descriptions.
-fn read(store: &mut Client) -> Result<BTreeMap<Vif, Wish>, Error> {
-    let mut wishes = BTreeMap::new();
+fn read(store: &mut Client) -> Result<BTreeMap<Vif, PortRequest>, Error> {
+    let mut requests = BTreeMap::new();
     for domid in numbers(store, BACKENDS)? {
         for devid in numbers(store, &format!("{BACKENDS}/{domid}"))? {
             let vif = Vif { domid, devid };
-            if let Some(wish) = wish(store, vif)? {
-                wishes.insert(vif, wish);
+            if let Some(request) = request(store, vif)? {
+                requests.insert(vif, request);
             }
         }
     }
-    Ok(wishes)
+    Ok(requests)
 }
 
 /// The names of a node's children that are numbers.
@@ -185,7 +185,7 @@ fn numbers<T: std::str::FromStr>(store: &mut Client, path: &str) -> Result<Vec<T
 }
 
 /// None if the directory is not described, or half removed.
-fn wish(store: &mut Client, vif: Vif) -> Result<Option<Wish>, Error> {
+fn request(store: &mut Client, vif: Vif) -> Result<Option<PortRequest>, Error> {
     let paths: Vec<_> = ["online", "frontend"]
         .iter()
         .chain(&xen::DESCRIPTION)
@@ -197,10 +197,10 @@ fn wish(store: &mut Client, vif: Vif) -> Result<Option<Wish>, Error> {
     let (online, frontend) = (texts.next().flatten(), texts.next().flatten());
     Ok(match (online.as_deref(), frontend) {
         (_, None) => None,
-        (Some("0"), _) => Some(Wish::End),
+        (Some("0"), _) => Some(PortRequest::End),
         _ => Some(match xen::described(vif, &texts.collect::<Vec<_>>()) {
-            Ok(add) => Wish::Port(Box::new(add)),
-            Err(text) => Wish::Wrong(text),
+            Ok(add) => PortRequest::Port(Box::new(add)),
+            Err(text) => PortRequest::Wrong(text),
         }),
     })
 }

@@ -2,16 +2,16 @@
 //! The verbs about vifs without a port.
 use control_socket::{ApiError, Done, Peer};
 use log::info;
-use vale_proto::{GuestVif, SilentAdd, SilentRemove, SilentVifs};
+use vale_proto::{GuestVif, PreconnectAdd, PreconnectRemove, PreconnectedVifs};
 
 use super::{Control, NoArgs};
 use crate::xen::Xen;
 
 impl Control {
-    pub(super) fn silent_add(&self, peer: &Peer, vif: SilentAdd) -> Result<Done, ApiError> {
-        let named = |e| ApiError::bad_request(format!("silent-add: {e}"));
+    pub(super) fn preconnect_add(&self, peer: &Peer, vif: PreconnectAdd) -> Result<Done, ApiError> {
+        let named = |e| ApiError::bad_request(format!("preconnect-add: {e}"));
         vif.check().map_err(named)?;
-        let SilentAdd {
+        let PreconnectAdd {
             domid,
             devid,
             slots,
@@ -21,29 +21,40 @@ impl Control {
             devid,
             netback: false,
         };
-        done(self.store("silent-add")?.add_silent(guest, slots))?;
+        done(self.store("preconnect-add")?.add_preconnected(guest, slots))?;
         info!(
-            "silent vif {devid} of domain {domid}: added by uid {}",
+            "preconnected vif {devid} of domain {domid}: added by uid {}",
             peer.uid
         );
         Ok(Done {})
     }
 
-    pub(super) fn silent_remove(&self, peer: &Peer, of: SilentRemove) -> Result<Done, ApiError> {
+    pub(super) fn preconnect_remove(
+        &self,
+        peer: &Peer,
+        of: PreconnectRemove,
+    ) -> Result<Done, ApiError> {
         // Without a store there is none.
         if let Some(xen) = &self.xen {
-            done(xen.remove_silent(of.domid))?;
+            done(xen.remove_preconnected(of.domid))?;
             info!(
-                "silent vifs of domain {}: removed by uid {}",
+                "preconnected vifs of domain {}: removed by uid {}",
                 of.domid, peer.uid
             );
         }
         Ok(Done {})
     }
 
-    pub(super) fn silent_list(&self, _: &Peer, _: NoArgs) -> Result<SilentVifs, ApiError> {
-        let vifs = self.xen.as_ref().map_or(Some(Vec::new()), Xen::silent);
-        vifs.map(|vifs| SilentVifs { vifs }).ok_or_else(lost)
+    pub(super) fn preconnect_list(
+        &self,
+        _: &Peer,
+        _: NoArgs,
+    ) -> Result<PreconnectedVifs, ApiError> {
+        let vifs = self
+            .xen
+            .as_ref()
+            .map_or(Some(Vec::new()), Xen::preconnected);
+        vifs.map(|vifs| PreconnectedVifs { vifs }).ok_or_else(lost)
     }
 
     fn store(&self, verb: &str) -> Result<&Xen, ApiError> {
