@@ -39,7 +39,7 @@ class Service:
         self.authority = authority.Authority(
             self.cloud, self.store, self.secrets, self._policy)
         self.workers = workers.Workers(_GUEST_THREADS)
-        self.bulkhead = workers.Bulkhead(self.options.waiting_threads,
+        self.bulkhead = workers.Bulkhead(self.options.max_waiting_http_threads,
                                          self.options.read_queue)
         self.chains = chains.Chains(self.cloud, self.agent, self.bulkhead)
         self.events = events.Events(self.cloud, self.bulkhead)

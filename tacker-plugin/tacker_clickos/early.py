@@ -99,13 +99,13 @@ def _require_idle(vnf_id):
     """Refuse a change of a VNF while an operation works on it.
 
     Tacker begins any number of them, and each waits for guests in a thread
-    of a conductor. One whose conductor died hinders others for
-    orphan_timeout only. A change may wait for one other: that one has a
+    of a conductor. One whose conductor died hinders others only for
+    stale_operation_timeout. A change may wait for one other: that one has a
     verdict a moment before it is over.
     """
-    found = rows.open_operations_of(vnf_id, timeutils.utcnow() - datetime.
-                                    timedelta(seconds=cfg.CONF.clickos.
-                                              orphan_timeout))
+    timeout = datetime.timedelta(
+        seconds=cfg.CONF.clickos.stale_operation_timeout)
+    found = rows.open_operations_of(vnf_id, timeutils.utcnow() - timeout)
     found.sort(key=lambda operation: operation[1] == rows.MODIFY)
     if not found or len(found) == 1 and found[0][1] == rows.MODIFY:
         return

@@ -34,7 +34,7 @@ _OPERATIONS = fields.LcmOccsOperationType
 #: They may have made guests that no record has.
 _MAKE_GUESTS = (_OPERATIONS.INSTANTIATE, _OPERATIONS.SCALE)
 #: An operation may wait for a conductor, or hold no lock. It counts as dead
-#: after this number of orphan timeouts.
+#: after this number of stale_operation_timeout.
 _QUEUE_FACTOR = 10
 _REASON = 'the conductor of this operation died, or lost its database; '
 
@@ -105,7 +105,8 @@ def is_stale(operation):
 
 
 def _limit(factor):
-    return datetime.timedelta(seconds=cfg.CONF.clickos.orphan_timeout * factor)
+    return datetime.timedelta(
+        seconds=cfg.CONF.clickos.stale_operation_timeout * factor)
 
 
 def _release(context, vnf_id, before):
