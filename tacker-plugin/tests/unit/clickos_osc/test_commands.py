@@ -165,18 +165,30 @@ class CommandTest(base.CommandTestCase):
                          list(rows[0][:-1]))
         self.assertEqual({'spoof': 3}, rows[0][-1].machine_readable())
 
-    def test_flow_give(self):
+    def _guests_with_flows(self):
         other_id = str(uuid.uuid4())
         self.cloud.add_server(other_id, self.project_id)
         for server_id in (self.server_id, other_id):
             self.agent.guests[server_id] = {
                 'rw.state': 'ip-rewriter 1\na\n', 'rw.hold': '',
                 'rw.merge': ''}
-        self.assertEqual('my-fw: 1 flows given to 1 guests\n',
-                         self.run_command(flow.GiveFlow, 'my-fw', '--to',
+        return other_id
+
+    def test_flow_transfer(self):
+        other_id = self._guests_with_flows()
+        self.assertEqual('my-fw: 1 flows transferred to 1 guests\n',
+                         self.run_command(flow.TransferFlow, 'my-fw', '--to',
                                           other_id)[1])
         with self.assertRaisesRegex(exceptions.CommandError, 'another'):
-            self.run_command(flow.GiveFlow, 'my-fw', '--to', 'my-fw')
+            self.run_command(flow.TransferFlow, 'my-fw', '--to', 'my-fw')
+
+    def test_the_former_name_of_flow_transfer(self):
+        other_id = self._guests_with_flows()
+        with self.assertLogs(flow.LOG, 'WARNING') as logged:
+            self.assertEqual('my-fw: 1 flows transferred to 1 guests\n',
+                             self.run_command(flow.GiveFlow, 'my-fw', '--to',
+                                              other_id)[1])
+        self.assertIn('use "clickos flow transfer"', logged.output[0])
 
     def test_flow_log(self):
         values = self.agent.guests[self.server_id]
