@@ -7,7 +7,7 @@ from clickos_lab.demo import story
 from clickos_lab.demo import usage
 from clickos_lab.host import target
 from clickos_lab import lab as _lab
-from clickos_lab import say
+from clickos_lab import log
 
 
 def run(state, host, keep, ui=False):
@@ -20,7 +20,7 @@ def run(state, host, keep, ui=False):
     """
     lab = _lab.Lab(state, [hosts.XEN] if host == target.XEN else [])
     lab.up()
-    say.say(dashboard.invitation(state))
+    log.info(dashboard.invitation(state))
     tale = story.Story(state, target.of(host, state))
     done = False
     try:
@@ -36,11 +36,11 @@ def run(state, host, keep, ui=False):
             _clean_up(tale, lab)
     tale.figures.print()
     if keep:
-        say.say(dashboard.invitation(state))
+        log.info(dashboard.invitation(state))
         print(told)
     failed = tale.figures.failed
-    say.say(f'{failed} expectations were NOT met' if failed
-            else 'all expectations were met')
+    log.info(f'{failed} expectations were NOT met' if failed
+             else 'all expectations were met')
     return 1 if failed else 0
 
 

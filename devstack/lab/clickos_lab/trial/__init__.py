@@ -8,7 +8,7 @@ environment is needed.
 import signal
 
 from clickos_lab import prepare
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab.trial import place as _place
 from clickos_lab.trial import story
 
@@ -30,6 +30,6 @@ def run(state, keep):
     tale.figures.expect('left behind', ', '.join(left) or 'nothing', not left)
     tale.figures.print()
     failed = tale.figures.failed
-    say.say(f'{failed} expectations were NOT met' if failed
-            else 'all expectations were met')
+    log.info(f'{failed} expectations were NOT met' if failed
+             else 'all expectations were met')
     return 1 if failed else 0

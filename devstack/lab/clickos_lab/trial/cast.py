@@ -17,7 +17,7 @@ from clickos_client import pings
 from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab import prepare
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab.trial import drawing
 from clickos_lab.trial import place as _place
 from clickos_lab.trial import story
@@ -113,13 +113,13 @@ def main():
     try:
         with _place.opened(state) as place:
             place.create_guest()
-            with say.step('recording'):
+            with log.step('recording'):
                 made = record(place)
     except errors.LabError as e:
-        say.warn(f'error: {e}')
+        log.warn(f'error: {e}')
         return 1
     PICTURE.write_text(drawing.draw(made.ping, made.shell))
-    say.say(f'{PICTURE}: {PICTURE.stat().st_size} bytes')
+    log.info(f'{PICTURE}: {PICTURE.stat().st_size} bytes')
     return 0
 
 

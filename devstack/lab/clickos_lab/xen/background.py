@@ -16,7 +16,7 @@ from clickos_lab import apt
 from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab import prereq
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab.xen import packages
 from clickos_lab.xen import patched
@@ -38,15 +38,15 @@ def started(state, wanted):
             or not _can_be_installed(state, places):
         yield
         return
-    say.say("Xen's tools with our patches: built in the background")
-    with open(state.log / 'xen-background.log', 'wb') as log:
+    log.info("Xen's tools with our patches: built in the background")
+    with open(state.log / 'xen-background.log', 'wb') as log_file:
         process = subprocess.Popen(
             [sys.executable, '-m', 'clickos_lab.xen.background'],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file)
     try:
         yield
         if process.poll() is None:
-            with say.step("the rest of Xen's tools"):
+            with log.step("the rest of Xen's tools"):
                 shell.wait(process, _LIMIT_S)
     finally:
         if process.poll() is None:
@@ -82,7 +82,7 @@ def variant(state, places, wanted):
     try:
         _build(state, places)
     except patched.SourcesMissing as e:
-        say.warn('the sources of Xen are not to be had, so the host gets '
+        log.warn('the sources of Xen are not to be had, so the host gets '
                  f"Debian's Xen without our patches, as HOST=xen-stock: {e}")
         return variants.STOCK
     return wanted
