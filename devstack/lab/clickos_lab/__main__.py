@@ -9,8 +9,8 @@ import traceback
 
 from clickos_lab import errors
 from clickos_lab.host import command as host_command
-from clickos_lab import paths
 from clickos_lab import log
+from clickos_lab import paths
 from clickos_lab.xen import command as xen_command
 from clickos_lab.xen import variants
 

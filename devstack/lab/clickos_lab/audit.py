@@ -12,10 +12,10 @@ import subprocess
 import sys
 
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import paths
 from clickos_lab import prereq
-from clickos_lab import log
 from clickos_lab import shell
 
 _CARGO_DENY = '0.20.2'

@@ -7,8 +7,8 @@ driver that the tests do not use, so it comes without its dependencies.
 
 import shutil
 
-from clickos_lab import paths
 from clickos_lab import log
+from clickos_lab import paths
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab import venv

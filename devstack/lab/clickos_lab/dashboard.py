@@ -7,8 +7,8 @@ from clickos_lab import apt
 from clickos_lab import axe
 from clickos_lab.config import horizon
 from clickos_lab.config import site
-from clickos_lab import paths
 from clickos_lab import log
+from clickos_lab import paths
 from clickos_lab import settings
 from clickos_lab import shell
 from clickos_lab import stamps

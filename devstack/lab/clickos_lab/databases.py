@@ -8,9 +8,9 @@ import time
 
 from clickos_lab import accounts
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import paths
-from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab import stamps
 

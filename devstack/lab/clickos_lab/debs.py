@@ -18,17 +18,17 @@ import tempfile
 from clickos_lab.config import options
 from clickos_lab import debian
 from clickos_lab import distribution
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import paths
-from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab import venv
 from clickos_lab import version
 from clickos_lab.xen import image
 from clickos_lab.xen import patched
-from clickos_lab.xen import places
 from clickos_lab.xen import toolstack
 from clickos_lab.xen import variants
+from clickos_lab.xen import xen_paths
 
 SOURCES = paths.REPO / 'packaging'
 NAMES = ('common', 'cosmosd', 'valed', 'guest', 'agent')
@@ -102,7 +102,7 @@ def contents(state):
 
 def _xen(state):
     """Return what the package of Xen's tools holds, once they are built."""
-    root = patched.folder(places.Places(state))
+    root = patched.folder(xen_paths.XenPaths(state))
     files = [path for path in root.rglob('*') if path.is_file()]
     held = {f'/{path.relative_to(root)}': path for path in files}
     listed = {patched.PATCHES: held.pop(patched.PATCHES).read_text()} \

@@ -5,9 +5,9 @@ from clickos_lab import accounts
 from clickos_lab.config import heat as config
 from clickos_lab.config import options
 from clickos_lab import databases
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import paths
-from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab import venv

@@ -20,9 +20,9 @@ from clickos_lab.host import guests
 from clickos_lab.host import power
 from clickos_lab.host import underlay
 from clickos_lab.host import uplinks
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import processes
-from clickos_lab import log
 from clickos_lab import services
 from clickos_lab import settings as _settings
 from clickos_lab import shares
@@ -31,8 +31,8 @@ from clickos_lab.xen import cable
 from clickos_lab.xen import compute
 from clickos_lab.xen import host as xen_host
 from clickos_lab.xen import keys
-from clickos_lab.xen import places
 from clickos_lab.xen import variants
+from clickos_lab.xen import xen_paths
 
 
 class Lab:
@@ -89,7 +89,7 @@ class Lab:
         made = (self.state.settings, *self.state.venv.glob('*.stamp'),
                 *map(self.state.binary, _DAEMONS))
         return stamps.digest((p for p in (*ours, *made) if p.exists()),
-                             variants.chosen(places.Places(self.state)))
+                             variants.chosen(xen_paths.XenPaths(self.state)))
 
     def _up(self):
         settings = _settings.Settings.load(self.state)

@@ -4,9 +4,9 @@
 import os
 
 from clickos_lab.config import options
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import prereq
-from clickos_lab import log
 from clickos_lab import shell
 
 

@@ -5,8 +5,8 @@ import shutil
 
 from clickos_lab import apt
 from clickos_lab import errors
-from clickos_lab import paths
 from clickos_lab import log
+from clickos_lab import paths
 from clickos_lab import shell
 from clickos_lab import stamps
 

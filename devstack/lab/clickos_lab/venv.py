@@ -7,9 +7,9 @@ import subprocess
 import sys
 import tempfile
 
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import paths
-from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab import version

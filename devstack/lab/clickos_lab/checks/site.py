@@ -8,8 +8,8 @@ a page that no table of contents names. It asks no other host.
 import subprocess
 import sys
 
-from clickos_lab import paths
 from clickos_lab import log
+from clickos_lab import paths
 
 CONFIGURATION = paths.REPO / 'docs'
 

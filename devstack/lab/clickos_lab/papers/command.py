@@ -6,11 +6,11 @@ import os
 import sys
 
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab.papers import delays
 from clickos_lab.papers import middleboxes
 from clickos_lab.papers import throughput
 from clickos_lab import paths
-from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab.suites import progress
 from clickos_lab import venv

@@ -17,9 +17,9 @@ from clickos_lab.checks import site
 from clickos_lab import debs
 from clickos_lab import distribution
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import prepare
 from clickos_lab.release import tree
-from clickos_lab import log
 from clickos_lab import venv
 from clickos_lab import version
 

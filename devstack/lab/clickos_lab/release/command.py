@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab.release import artifacts
 from clickos_lab.release import tree
 from clickos_lab.release import trials
-from clickos_lab import log
 from clickos_lab import version
 
 DIST = paths.REPO / 'dist'

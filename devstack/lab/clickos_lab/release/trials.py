@@ -8,8 +8,8 @@ import tempfile
 
 from clickos_lab.checks import wheel
 from clickos_lab import distribution
-from clickos_lab.release import tree
 from clickos_lab import log
+from clickos_lab.release import tree
 from clickos_lab import shell
 from clickos_lab.suites import packages
 

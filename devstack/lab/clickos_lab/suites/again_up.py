@@ -14,8 +14,8 @@ from clickos_client import api
 from keystoneauth1 import exceptions
 
 from clickos_lab import lab as _lab
-from clickos_lab import paths
 from clickos_lab import log
+from clickos_lab import paths
 from clickos_lab import settings as _settings
 from clickos_lab.suites import firewalls
 from clickos_lab.suites import on_lab

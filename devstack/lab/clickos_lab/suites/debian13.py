@@ -14,10 +14,10 @@ import sys
 from clickos_lab import debian
 from clickos_lab import debian_root
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import prepare
 from clickos_lab import prereq
-from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab.suites import packages
 

@@ -27,8 +27,8 @@ from clickos_lab.documents import report as _report
 from clickos_lab.documents import rules
 from clickos_lab import errors
 from clickos_lab import lab as _lab
-from clickos_lab import paths
 from clickos_lab import log
+from clickos_lab import paths
 from clickos_lab import shell
 
 SHORT = ('README.md',)

@@ -13,16 +13,16 @@ import threading
 import time
 
 from clickos_lab import errors
-from clickos_lab import paths
 from clickos_lab import log
+from clickos_lab import paths
 from clickos_lab.suites import again
 
-_SIGN_OF_LIFE_S = 20
+_HEARTBEAT_S = 20
 #: what begins a line and is not worth a terminal's width: a suite's own
 #: clock, a worker's number and a test's modules
 _LEAD = re.compile(r'^\[ *[\d.]+ s\] |^\{\d+\} (\w+\.)*(?=\w+\.\w+ )')
 _CLEAN_UP_S = 60
-#: Suites that run side by side.
+#: Suites that run in parallel.
 _AT_ONCE = 2
 #: lines that name a failed test: of cargo, unittest and stestr
 _FAILED_TEST = re.compile(
@@ -48,12 +48,12 @@ class Suite:
     show: str = '(?!)'
     #: with which a passing run must have printed a line, so that a suite
     #: that found no test does not pass
-    proof: str | None = None
+    required_output: str | None = None
     #: with which no line may be printed: a skipped test did not pass
-    fault: str | None = None
+    forbidden_output: str | None = None
     timeout_s: int = 1800
     #: whether it runs in parallel with the next ones that do
-    has_company: bool = False
+    runs_in_parallel: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,14 +83,14 @@ def run_all(suites, log_folder, env):
         return outcome
 
     outcomes = []
-    for has_company, group in itertools.groupby(
-            enumerate(suites, 1), lambda pair: pair[1].has_company):
-        outcomes += _side_by_side(run, group) if has_company else map(
+    for runs_in_parallel, group in itertools.groupby(
+            enumerate(suites, 1), lambda pair: pair[1].runs_in_parallel):
+        outcomes += _in_parallel(run, group) if runs_in_parallel else map(
             run, group)
     return outcomes
 
 
-def _side_by_side(run, suites):
+def _in_parallel(run, suites):
     """Run suites, some at a time; an interrupt ends these."""
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         runs = [pool.submit(run, suite) for suite in suites]
@@ -139,11 +139,12 @@ def _execute(suite, log_file, env, unsteady):
             _end_session(process)
     if status != 0:
         return f'exit status {status}; see {log_file}\n{_last(log_file)}'
-    if suite.proof and not any(re.search(suite.proof, n) for n in lines):
-        return f'ran no tests (no line like {suite.proof!r}); see {log_file}'
+    wanted, unwanted = suite.required_output, suite.forbidden_output
+    if wanted and not any(re.search(wanted, n) for n in lines):
+        return f'ran no tests (no line like {wanted!r}); see {log_file}'
     unsteady += filter(None, map(again.named, lines))
-    faults = [n for n in lines if suite.fault and re.search(suite.fault, n)]
-    return f'{faults[0].strip()}; see {log_file}' if faults else None
+    found = [n for n in lines if unwanted and re.search(unwanted, n)]
+    return f'{found[0].strip()}; see {log_file}' if found else None
 
 
 def _follow(process, suite, output):
@@ -155,7 +156,7 @@ def _follow(process, suite, output):
     while (now_s := time.monotonic()) < deadline_s:
         if _INTERRUPTED.is_set():
             raise errors.LabError('interrupted')
-        if now_s - silent_since_s > _SIGN_OF_LIFE_S:
+        if now_s - silent_since_s > _HEARTBEAT_S:
             silent_since_s = now_s
             log.info(f'  {suite.name} is still at work')
         try:
@@ -173,7 +174,8 @@ def _follow(process, suite, output):
             silent_since_s = now_s
             log.info(f'  {suite.name}: {_LEAD.sub("", text)[:110]}')
         if again.named(text) or any(
-                p and re.search(p, text) for p in (suite.proof, suite.fault)):
+                p and re.search(p, text)
+                for p in (suite.required_output, suite.forbidden_output)):
             kept.append(text)
     raise errors.LabError(f'not done after {suite.timeout_s} s')
 

@@ -10,9 +10,9 @@ from clickos_lab.cloud import sessions
 from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 from clickos_lab.config import tempest as tempest_conf
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import processes
-from clickos_lab import log
 from clickos_lab import settings as _settings
 from clickos_lab import shell
 from clickos_lab.suites import stestr_tests

@@ -14,9 +14,9 @@ import sys
 
 from clickos_lab import apt
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import prepare
-from clickos_lab import log
 from clickos_lab.suites import on_lab
 from clickos_lab.upgrade import backup
 from clickos_lab.upgrade import place

@@ -19,9 +19,9 @@ import time
 
 from clickos_lab import bare_host
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import pings
 from clickos_lab import processes
-from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import http_server

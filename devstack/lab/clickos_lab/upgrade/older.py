@@ -9,10 +9,10 @@ import tempfile
 from clickos_lab.config import options
 from clickos_lab import distribution
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import prereq
 from clickos_lab.release import tree
 from clickos_lab import rust
-from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab import venv

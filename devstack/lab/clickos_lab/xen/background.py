@@ -14,14 +14,14 @@ import sys
 
 from clickos_lab import apt
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import prereq
-from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab.xen import packages
 from clickos_lab.xen import patched
-from clickos_lab.xen import places as _places
 from clickos_lab.xen import variants
+from clickos_lab.xen import xen_paths
 
 #: The build has limits of its own for each program.
 _LIMIT_S = 3600
@@ -33,7 +33,7 @@ def started(state, wanted):
 
     :param wanted: variant of Xen; None without a Xen host
     """
-    places = _places.Places(state)
+    places = xen_paths.XenPaths(state)
     if wanted != variants.PATCHED or patched.is_built(places) \
             or not _can_be_installed(state, places):
         yield
@@ -102,7 +102,7 @@ def main():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     state = paths.State()
     try:
-        _build(state, _places.Places(state))
+        _build(state, xen_paths.XenPaths(state))
     except (errors.LabError, KeyboardInterrupt) as e:
         print(f'error: {e}')
         return 1

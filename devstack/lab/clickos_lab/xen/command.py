@@ -8,14 +8,14 @@ import sys
 
 from clickos_lab import apt
 from clickos_lab import errors
-from clickos_lab import prereq
 from clickos_lab import log
+from clickos_lab import prereq
 from clickos_lab.xen import compute
 from clickos_lab.xen import files
 from clickos_lab.xen import host as _host
 from clickos_lab.xen import image
-from clickos_lab.xen import places as _places
 from clickos_lab.xen import snapshot
+from clickos_lab.xen import xen_paths
 
 _DEFAULT = 'lab'
 
@@ -47,7 +47,7 @@ def add_arguments(parser):
 
 def run(state, arguments):
     """Run a verb; return the exit status."""
-    places = _places.Places(state)
+    places = xen_paths.XenPaths(state)
     arguments.host = compute.MACHINES.get(arguments.host, arguments.host)
     return arguments.verb(state, places, arguments)
 
@@ -63,7 +63,7 @@ def prepare(state):
     """Install and build what a host needs; return the snapshot."""
     install(state)
     image.build(state)
-    return snapshot.ensure(_places.Places(state))
+    return snapshot.ensure(xen_paths.XenPaths(state))
 
 
 def add_image_arguments(parser):

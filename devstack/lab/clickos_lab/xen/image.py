@@ -4,9 +4,9 @@
 import sys
 
 from clickos_lab import bounds
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import rust
-from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab import stamps
 

@@ -12,8 +12,8 @@ import shutil
 from clickos_lab import apt
 from clickos_lab import debian
 from clickos_lab import errors
-from clickos_lab import paths
 from clickos_lab import log
+from clickos_lab import paths
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab.xen import archive

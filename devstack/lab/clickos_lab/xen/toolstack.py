@@ -4,10 +4,10 @@
 import shlex
 import shutil
 
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import prereq
 from clickos_lab import rust
-from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab.xen import image
 from clickos_lab.xen import keys

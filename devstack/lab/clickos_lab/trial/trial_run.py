@@ -18,7 +18,7 @@ _COUNTERS = {'left_in': 'frames from the client',
              'passed': 'packets that a rule allowed'}
 
 
-class Story:
+class TrialRun:
     """One run.
 
     :param place: where, a :class:`place.Place` without a guest

@@ -26,7 +26,7 @@ PINGS = 50
 REPLAYED = 300
 
 
-class Story:
+class DemoRun:
     """One run of the demonstration, as the tenant ``demo``.
 
     :param target: the host of the VNF, a :class:`host.target.Target`
