@@ -297,9 +297,7 @@ mod tests {
         assert_eq!(request(&registry), "1\ndrop\n");
         let second = OffloadClaim::new(&registry, 0, rules(&["pass"]));
         assert_eq!((request(&registry).as_str(), first.outcome()), ("", None));
-        registry
-            .borrow_mut()
-            .answer(0, "1 vale0:p: there is no such port");
+        registry.borrow_mut().answer(0, "1 vale0:p: no such port");
         assert_eq!(request(&registry), "2\npass\n");
         registry.borrow_mut().answer(0, "2 full");
         assert_eq!(second.outcome(), Some(Outcome::Refused("full".into())));

@@ -470,7 +470,7 @@ class ChainsTest(testtools.TestCase):
         switch.chains.clear()
         logged = self.useFixture(fixtures.FakeLogger())
         switch.refused, switch.reason = NAMES[0], (
-            'chain vale0:x: no-such-switch: vale0: there is no such switch')
+            'chain vale0:x: no-such-switch: vale0: no such switch')
         keeper.restore()
         self.assertEqual('', logged.output)
         switch.reason = 'no'
