@@ -46,7 +46,8 @@ class PublicationTest(base.TestCase):
             file.write('[clickos_api]\n' + ''.join(
                 f'{name} = 17\n' for name in former))
             file.flush()
-            found = conf.register(cfg.ConfigOpts())
+            found = cfg.ConfigOpts()
+            found.register_opts(conf.API_OPTS, group=conf.API_GROUP)
             found(['--config-file', file.name], project='test')
         for name in former.values():
             self.assertEqual(17, found.clickos_api[name], name)
