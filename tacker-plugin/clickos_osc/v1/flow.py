@@ -6,8 +6,8 @@ import logging
 from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc.v1 import guest
 
 LOG = logging.getLogger(__name__)
@@ -37,9 +37,9 @@ class TransferFlow(guest.GuestCommand):
         manager = self.app.client_manager
         source = guest.find(manager, parsed_args)
         targets = [guest.find_server(manager, name) for name in parsed_args.to]
-        with shown.refusals():
+        with formatting.refusals():
             flows = manager.clickos.transfer_flows(source, targets)
-        self.app.stdout.write(f'{shown.line(parsed_args.guest)}: {flows}'
+        self.app.stdout.write(f'{formatting.line(parsed_args.guest)}: {flows}'
                               f' flows transferred to {len(targets)} guests\n')
 
 
@@ -86,7 +86,7 @@ class ShowFlowLog(guest.EachGuestCommand, command.Lister):
 def _dropped(manager, target):
     """Return the flow_log.Dropped of a guest."""
     try:
-        with shown.refusals():
+        with formatting.refusals():
             found = flow_log.read(manager.clickos, target)
     except ValueError as exc:
         raise exceptions.CommandError(f'The guest answers no log: {exc}')
@@ -100,6 +100,6 @@ def _dropped(manager, target):
 
 
 def _row(each):
-    return (shown.line(each.element), f'{each.age_ms / 1000:.1f}',
+    return (formatting.line(each.element), f'{each.age_ms / 1000:.1f}',
             each.packets, each.protocol, each.source, each.destination,
-            shown.line(each.reason))
+            formatting.line(each.reason))

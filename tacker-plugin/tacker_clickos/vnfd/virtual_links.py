@@ -35,7 +35,7 @@ def read(place, nodes, types):
                     raise topology.refused(
                         '%s: %s' % (place, name), 'virtual_link %s is not '
                         'a node of type %s' % (str(target)[:64],
-                                             topology.LINK))
+                                               topology.LINK))
                 points[name] = target
     return links, points
 

@@ -10,7 +10,7 @@ from clickos_client import api
 from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
-from clickos_osc import shown
+from clickos_osc import formatting
 from clickos_osc.v1 import config
 from clickos_osc.v1 import console
 from clickos_osc.v1 import flow
@@ -246,7 +246,7 @@ class CommandTest(base.CommandTestCase):
         self.agent.guests[self.server_id]['fw.config'] = 'a\n\x1b[2Jb\x9bc\n'
         self.assertEqual('a\n\\x1b[2Jb\\x9bc\n', self.run_whole(
             handler.ReadHandler, 'my-fw', 'fw.config')[1])
-        self.assertEqual('a\\nb\\x1b', shown.line('a\nb\x1b'))
+        self.assertEqual('a\\nb\\x1b', formatting.line('a\nb\x1b'))
 
     def test_write(self):
         _, out = self.run_command(handler.WriteHandler, 'my-fw', 'fw.config',
