@@ -43,7 +43,7 @@ class DescribeTest(base.TestCase):
 class StoreTest(base.TestCase):
 
     def store(self, metadata, task_state=None):
-        change_metadata = self.patch(watch.rows, 'change_metadata')
+        change_metadata = self.patch(watch.tacker_db, 'change_metadata')
         watch._store('context', base.VNF_ID, 'old', 'new')
         return change_metadata.call_args.args[2](metadata, task_state)
 
