@@ -66,7 +66,7 @@ int cosmos_fail_xl(struct cosmos_ctx *ctx, struct cosmos_error *err, int rc,
     if (domid == COSMOS_NO_DOMAIN)
         return cosmos_fail(err, code, "%s: libxl error %d: %s", what, rc, said);
     if (code == COSMOS_NOT_FOUND)
-        return cosmos_fail(err, code, "%s: there is no domain %u", what, domid);
+        return cosmos_fail(err, code, "%s: no domain %u", what, domid);
     return cosmos_fail(err, code, "%s: domain %u: libxl error %d: %s", what,
                        domid, rc, said);
 }

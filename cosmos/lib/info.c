@@ -70,7 +70,7 @@ int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
                            strerror(errno));
     /* Xen answers with the next one where there is no such domain. */
     if (!n || xen.domain != domid)
-        return cosmos_fail(err, COSMOS_NOT_FOUND, "there is no domain %u",
+        return cosmos_fail(err, COSMOS_NOT_FOUND, "no domain %u",
                            domid);
     fill_info(info, &xen);
     return COSMOS_OK;

@@ -212,7 +212,7 @@ class Client:
         """Write [[name, value], ...], all or none; return the revision."""
         return self._change('POST', guest, '/handlers', {'writes': writes})
 
-    def give_flows(self, guest, to):
+    def transfer_flows(self, guest, to):
         """Let guests go on with the flows of one that goes; return how many.
 
         The guest opens no further flows for a minute.

@@ -147,8 +147,8 @@ def reference(user_data):
     if 'state' not in document:
         return None
     if set(document) != {'clickos', 'state'} or document['clickos'] != FORMAT:
-        raise DocumentError('user_data: "state": expected only "clickos": %d'
-                            ' beside it' % FORMAT)
+        raise DocumentError('user_data: "state": expected no other key but'
+                            ' "clickos": %d' % FORMAT)
     if not isinstance(document['state'], str) \
             or not _UUID.fullmatch(document['state']):
         raise DocumentError('user_data: "state": expected a UUID')

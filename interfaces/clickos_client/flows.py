@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives the flows of a guest that goes to guests that stay (docs/adr/0090).
+"""Transfers flows of a guest that goes to those that stay (docs/adr/0090).
 
 An element that has flows says so by the handler ``block_new_flows``, after
 which it opens no flow. Flows are read from ``state``, part by part, and
@@ -13,12 +13,12 @@ import time
 _MERGE, _BLOCK = '.merge', '.block_new_flows'
 #: The name of the second one in guests, and for agents, of before 1.0.
 _EARLIER = '.hold'
-#: The ends of handlers that give() writes.
+#: The ends of handlers that transfer() writes.
 WRITTEN = (_MERGE, _BLOCK, _EARLIER)
 #: Guests that may get the flows of one: more are not in a hop.
-MAX_TAKERS = 16
-#: How long the giver opens no flow, and after which time of giving no guest is
-#: asked any more.
+MAX_TARGETS = 16
+#: How long the source opens no flow, and after which time of a transfer no
+#: guest is asked any more.
 _BLOCK_S, _LIMIT_S = 60, 20
 #: Parts of an element's flows. The largest table has fewer, of 256 flows each.
 _PARTS = 65536
@@ -27,47 +27,47 @@ _BYTES = 64 * 1024
 
 
 class FlowsError(Exception):
-    """Not all flows could be given."""
+    """Not all flows could be transferred."""
 
 
-def give(giver, takers):
+def transfer(source, targets):
     """Let guests go on with the flows of another one; return their number.
 
-    The giver keeps its flows and opens no further ones for a minute, so it
-    may be done again. Each taker gets all flows, since a switch spreads them
-    over all takers. A taker keeps what it heard of later, and opens flows
-    again if it gave its own away before.
+    The source keeps its flows and opens no further ones for a minute, so it
+    may be done again. Each target gets all flows, since a switch spreads them
+    over all targets. A target keeps what it heard of later, and opens flows
+    again if it transferred its own before.
 
-    :param giver: has name, list(), read(element, part) of flows, and
+    :param source: has name, list(), read(element, part) of flows, and
         write(writes) of the handlers WRITTEN
-    :param takers: the same
-    :raises FlowsError: if a taker has other elements, or there is too much
+    :param targets: the same
+    :raises FlowsError: if a target has other elements, or there is too much
     """
     end_s = time.monotonic() + _LIMIT_S
-    return _give(_Timed(giver, end_s), [_Timed(each, end_s)
-                                        for each in takers])
+    return _transfer(_Timed(source, end_s),
+                     [_Timed(each, end_s) for each in targets])
 
 
-def _give(giver, takers):
-    elements = _elements(giver)
-    own = [_elements(taker) for taker in takers]
-    for taker, found in zip(takers, own):
+def _transfer(source, targets):
+    elements = _elements(source)
+    own = [_elements(target) for target in targets]
+    for target, found in zip(targets, own):
         if missing := sorted(elements.keys() - found.keys()):
-            raise FlowsError(f'guest {taker.name}: {missing[0]}: no element'
+            raise FlowsError(f'guest {target.name}: {missing[0]}: no element'
                              ' that takes flows')
     if not elements:
         return 0
-    giver.write([[elements[element], str(_BLOCK_S)]
+    source.write([[elements[element], str(_BLOCK_S)]
                  for element in sorted(elements)])
-    given = 0
+    count = 0
     for element in sorted(elements):
-        for head, lines in _pieces(_parts(giver, element)):
-            for taker in takers:
-                taker.write([[element + _MERGE, head + ''.join(lines)]])
-            given += len(lines)
-    for taker, found in zip(takers, own):
-        taker.write([[found[element], '0'] for element in sorted(elements)])
-    return given
+        for head, lines in _pieces(_parts(source, element)):
+            for target in targets:
+                target.write([[element + _MERGE, head + ''.join(lines)]])
+            count += len(lines)
+    for target, found in zip(targets, own):
+        target.write([[found[element], '0'] for element in sorted(elements)])
+    return count
 
 
 def for_earlier_agents(writes):
@@ -103,15 +103,15 @@ class _Timed:
 
     def _in_time(self):
         if time.monotonic() > self._end_s:
-            raise FlowsError(f'guest {self.name}: not all flows were given in'
-                             f' {_LIMIT_S} s, the limit')
+            raise FlowsError(f'guest {self.name}: not all flows were'
+                             f' transferred in {_LIMIT_S} s, the limit')
         return self._guest
 
 
 class Part:
     """A hop of a fused guest, as a guest of its own.
 
-    :param guest: the fused guest, as give() takes it
+    :param guest: the fused guest, as transfer() takes it
     :param prefix: of the names of the hop's elements, such as 'fw/'
     """
 

@@ -77,8 +77,8 @@ def fuse(cloud, chain, flavor=None, program=combiner.PROGRAM):
         group = chains.make_hop(
             cloud.network, f'{names}: fused in {server.name}',
             [chains.Guest(name=server.name, ports=ports)], undo, _mark(chain))
-        giving = [(hop.server.id, [server.id]) for hop in found]
-        _move(cloud, chain, [group], giving, undo)
+        transfers = [(hop.server.id, [server.id]) for hop in found]
+        _move(cloud, chain, [group], transfers, undo)
         undo.pop_all()
     return server
 
@@ -95,10 +95,10 @@ def unfuse(cloud, chain, drops_flows=False):
         raise chains.ChainError(f'chain {chain.name}: is not fused')
     groups = [hop['group'] for hop in fusion['hops']]
     if chain.port_pair_groups != groups:
-        giving = [] if drops_flows else [
+        transfers = [] if drops_flows else [
             (fusion['server'], _servers(cloud, group)) for group in groups]
         with contextlib.ExitStack() as undo:
-            _move(cloud, chain, groups, giving, undo)
+            _move(cloud, chain, groups, transfers, undo)
             undo.pop_all()
     cloud.clickos.unfuse(chain.id)
     _remove(cloud, chain, fusion['server'])
@@ -225,30 +225,30 @@ def _flavor(cloud, found):
                                      ignore_missing=False).id
 
 
-def _move(cloud, chain, groups, giving, undo):
+def _move(cloud, chain, groups, transfers, undo):
     """Give a live chain other groups, with the flows of their guests.
 
-    The first pass gives all flows, the second one what packets changed
+    The first pass transfers all flows, the second one what packets changed
     meanwhile.
 
-    :param giving: list of (server id, ids of the servers that get its flows)
+    :param transfers: list of (server id, ids of servers that get its flows)
     """
-    for giver, takers in giving:
-        undo.callback(_give_back, cloud, giver, takers)
-        cloud.clickos.give_flows(giver, takers)
+    for source, targets in transfers:
+        undo.callback(_give_back, cloud, source, targets)
+        cloud.clickos.transfer_flows(source, targets)
     undo.callback(_steer, cloud, chain, list(chain.port_pair_groups))
     _steer(cloud, chain, groups)
-    for giver, takers in giving:
-        cloud.clickos.give_flows(giver, takers)
+    for source, targets in transfers:
+        cloud.clickos.transfer_flows(source, targets)
 
 
-def _give_back(cloud, giver, takers):
-    """Let a giver open flows again, with those that began elsewhere."""
-    for taker in takers:
+def _give_back(cloud, source, targets):
+    """Let a source open flows again, with those that began elsewhere."""
+    for target in targets:
         try:
-            cloud.clickos.give_flows(taker, [giver])
+            cloud.clickos.transfer_flows(target, [source])
         except api.ClickOSError as exc:
-            LOG.warning('Server %s: its flows do not go back: %s', taker,
+            LOG.warning('Server %s: its flows do not go back: %s', target,
                         exc)
 
 

@@ -108,26 +108,26 @@ def make_ports(conf, transport, neutron, port_chains):
     """:returns: what keeps ports and chains as Neutron has them"""
     options = conf.clickos_agent
     kept = resync.ResyncLoop('chains', port_chains.run_once,
-                             options.port_look_interval)
+                             options.port_resync_interval)
     interfaces = options.interface_mappings
     led = resync.ResyncLoop(
         'uplinks', uplinks.Uplinks(_client(conf), neutron, interfaces,
                                    options.tunnel_ip).run_once,
-        options.port_look_interval)
+        options.port_resync_interval)
     attached = devices.Devices(_client(conf), neutron)
     filters = policies.Policies(_client(conf), neutron, port_chains.restore)
     wired = wiring.Wiring(_client(conf), neutron, attached.ports,
                           filters.refused)
     judged = resync.ResyncLoop('policies',
                                _in_turn(filters.run_once, wired.run_once),
-                               options.port_look_interval)
+                               options.port_resync_interval)
     # A port whose link changes forwards from now on, or no more.
     reconciler = ports.Reconciler(_client(conf), neutron,
-                                  options.port_look_interval,
+                                  options.port_resync_interval,
                                   judged.trigger)
     plugged = resync.ResyncLoop(
         'devices', _followed(attached, judged.trigger),
-        options.port_look_interval)
+        options.port_resync_interval)
 
     def changed(event):
         # A chain may have ports that need no rules to forward.

@@ -30,9 +30,10 @@ agent asks here for the state of its host's ports. The user in it needs
 rights on ``neutron-vale.*`` and ``reply_.*`` only. Unset, it is ``[DEFAULT]
 transport_url``.
 
-Related options: ``port_look_interval``
+Related options: ``port_resync_interval``
 """),
-    cfg.IntOpt('port_look_interval', default=10, min=1, max=10, help="""
+    cfg.IntOpt('port_resync_interval', default=10, min=1, max=10,
+               deprecated_name='port_look_interval', help="""
 Seconds between two polls of all ports of the host.
 
 A poll finds the change that a lost message of Neutron announced. The agent

@@ -19,7 +19,7 @@ from oslo_utils import uuidutils
 from neutron_clickos import filters
 from neutron_clickos import guards
 from neutron_clickos import qos
-from neutron_clickos.sfc import rows
+from neutron_clickos.sfc import sfc_db
 from neutron_clickos import uplinks
 from neutron_clickos import wiring
 
@@ -165,7 +165,7 @@ class PortStates:
         :param host: the agent's host.
         :returns: ``chains`` and ``kept``
         """
-        return rows.chains_of(host)
+        return sfc_db.chains_of(host)
 
 
 def _configurations(host, links):

@@ -30,12 +30,14 @@ With a virtual host of the message queue for each compute host, no host can
 call or read the agent of another one. Unset, all agents listen on ``[DEFAULT]
 transport_url``, and each compute host is trusted with all of them.
 """),
-    cfg.FloatOpt('verdict_wait', default=2, min=0, max=600, help="""
+    cfg.FloatOpt('change_wait_timeout', default=2, min=0, max=600,
+                 deprecated_name='verdict_wait', help="""
 Seconds until the service answers 202 to a write without a verdict. The guest's
 verdict then stands at the address in the header Location. Another write to the
 same server waits as long for its turn.
 """),
-    cfg.IntOpt('waiting_threads', default=32, min=1, max=1024, help="""
+    cfg.IntOpt('max_waiting_http_threads', default=32, min=1, max=1024,
+               deprecated_name='waiting_threads', help="""
 Threads of HTTP that may wait for guests at a time, or for their turn. A write
 beyond that gets 202 immediately, a read 503. Keep it below the WSGI server's
 threads by 8 at least: 4 more wait for slow guests, at most 3 of one project.
@@ -47,7 +49,8 @@ rest to others.
 Seconds that a read waits for its turn at most; then it gets 503. A guest
 answers a few reads at a time. A guest that answers slowly has no queue.
 """),
-    cfg.IntOpt('ownership_ttl', default=30, min=0, max=3600, help="""
+    cfg.IntOpt('server_cache_ttl', default=30, min=0, max=3600,
+               deprecated_name='ownership_ttl', help="""
 Seconds for which the service remembers owner and host of a server. It asks
 Nova again if the guest is not found on the host, started again, or is silent.
 """),
@@ -65,7 +68,8 @@ Unset: no catalog.
     cfg.IntOpt('max_secrets', default=1000, min=0, help="""
 Secrets that a project may have.
 """),
-    cfg.IntOpt('settle_interval', default=5, min=0, max=3600, help="""
+    cfg.IntOpt('pending_change_poll_interval', default=5, min=0, max=3600,
+               deprecated_name='settle_interval', help="""
 Seconds between two polls of the agents about changes without a verdict. 0:
 never.
 """),

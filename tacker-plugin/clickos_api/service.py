@@ -39,7 +39,7 @@ class Service:
         self.authority = authority.Authority(
             self.cloud, self.store, self.secrets, self._policy)
         self.workers = workers.Workers(_GUEST_THREADS)
-        self.bulkhead = workers.Bulkhead(self.options.waiting_threads,
+        self.bulkhead = workers.Bulkhead(self.options.max_waiting_http_threads,
                                          self.options.read_queue)
         self.chains = chains.Chains(self.cloud, self.agent, self.bulkhead)
         self.events = events.Events(self.cloud, self.bulkhead)
@@ -66,20 +66,21 @@ class Service:
                 where.project_id, method, where.require_host(), where.id,
                 *arguments).result())
 
-    def give_flows(self, giver, takers):
+    def transfer_flows(self, source, targets):
         """Let guests go on with the flows of another one; return how many.
 
         No desired state changes.
         """
-        for taker in takers:
-            if taker.id == giver.id or taker.project_id != giver.project_id:
+        for target in targets:
+            if target.id == source.id \
+                    or target.project_id != source.project_id:
                 raise errors.BadRequest(
-                    f'to: server {taker.id} must be another guest of the same'
-                    ' project')
-        guests = self.fusing.flows(giver, takers, self._guest)
-        with self.bulkhead.read(giver):
-            return self.workers.submit(giver.project_id, flow_transfer.give,
-                                       *guests).result()
+                    f'to: server {target.id} must be another guest of the'
+                    ' same project')
+        guests = self.fusing.flows(source, targets, self._guest)
+        with self.bulkhead.read(source):
+            return self.workers.submit(
+                source.project_id, flow_transfer.transfer, *guests).result()
 
     def _guest(self, server):
         def ask(method, *arguments):

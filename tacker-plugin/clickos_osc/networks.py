@@ -5,8 +5,8 @@ import ipaddress
 
 from osc_lib import exceptions
 
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 
 chains = lazy.module('clickos_client.chains')
 connections = lazy.module('clickos_client.connections')
@@ -34,7 +34,7 @@ def links(manager, points, texts, is_complete=True):
         found[point] = _link(manager, point, rest)
     missing = [point for point in outer if point not in found]
     if is_complete and missing:
-        raise exceptions.CommandError(shown.line(
+        raise exceptions.CommandError(formatting.line(
             f'--network: no network for {", ".join(missing)}; such as'
             f' --network {missing[0]}=NETWORK'))
     return list(found.values())
@@ -63,4 +63,4 @@ def _address(point, text):
 
 def _bad(point, reason):
     return exceptions.CommandError(
-        shown.line(f'--network {point[:64]}: {reason}'))
+        formatting.line(f'--network {point[:64]}: {reason}'))

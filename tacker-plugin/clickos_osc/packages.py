@@ -11,8 +11,8 @@ from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
 from clickos_osc import files
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc import waiting
 
 api = lazy.module('clickos_client.api')
@@ -51,7 +51,7 @@ def damages(name):
     try:
         yield
     except (descriptor_reader.Damaged, catalog.CatalogError) as exc:
-        raise exceptions.CommandError(shown.line(f'{name}: {exc}'))
+        raise exceptions.CommandError(formatting.line(f'{name}: {exc}'))
 
 
 def find(source, clickos, wanted):
@@ -78,11 +78,12 @@ def find(source, clickos, wanted):
     if len(named) > 1:
         ids = ', '.join(each['id'] for each in named)
         raise exceptions.CommandError(
-            f'{shown.line(wanted)}: several packages have this product; use'
+            f'{formatting.line(wanted)}: several packages have this'
+            ' product; use'
             f' an ID: {ids}')
     if not named:
         raise exceptions.CommandError(
-            f'{shown.line(wanted)}: no package in Tacker and none in the'
+            f'{formatting.line(wanted)}: no package in Tacker and none in the'
             ' catalog; a file ends with .csar')
     return of_tacker(source, named[0])
 
@@ -99,7 +100,8 @@ def of_vnf(source, vnfd_id):
         if body.get('vnfdId') == vnfd_id:
             return of_tacker(source, body)
     raise exceptions.CommandError(
-        f'VNFD {shown.line(str(vnfd_id))}: no package of the project has it')
+        f'VNFD {formatting.line(str(vnfd_id))}: no package of the project'
+        ' has it')
 
 
 def from_catalog(clickos, name):
@@ -110,7 +112,7 @@ def from_catalog(clickos, name):
         if exc.status == 404:
             return None
         raise exceptions.CommandError(
-            f'{shown.text(exc.message)} (HTTP {exc.status})')
+            f'{formatting.text(exc.message)} (HTTP {exc.status})')
     except ks_exc.EndpointNotFound:
         return None
 
@@ -155,7 +157,7 @@ def _of_file(known, path):
     for body in known:
         if body['vnfdId'] == vnfd_id:
             if not _is_same(body, content):
-                raise exceptions.CommandError(shown.line(
+                raise exceptions.CommandError(formatting.line(
                     f'{path}: package {body["id"]} has the descriptor_id'
                     f' {vnfd_id} and other files; give this one another'
                     ' descriptor_id, or name the package by its ID'))

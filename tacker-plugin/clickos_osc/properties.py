@@ -6,7 +6,7 @@ import json
 from osc_lib import exceptions
 
 from clickos_osc import files
-from clickos_osc import shown
+from clickos_osc import formatting
 
 HELP = ('Value of a property. <name>=@<file> takes a file, with an item a'
         ' line for a list. <name>=@@<text> is a text that begins with @.'
@@ -108,4 +108,4 @@ def _names(known):
 
 def _bad(name, reason):
     return exceptions.CommandError(
-        shown.line(f'--property {name[:64]}: {reason}'))
+        formatting.line(f'--property {name[:64]}: {reason}'))

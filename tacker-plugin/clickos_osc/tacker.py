@@ -4,8 +4,8 @@
 from keystoneauth1 import adapter
 from osc_lib import exceptions
 
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 
 tacker = lazy.module('clickos_client.tacker')
 vnf = lazy.module('clickos_client.vnf')
@@ -144,5 +144,5 @@ def _operation_id(answer):
 
 
 def _reason(answer):
-    return shown.text(tacker.reason(answer) or answer.text[:400]
-                      or 'Tacker gives no reason')
+    return formatting.text(tacker.reason(answer) or answer.text[:400]
+                           or 'Tacker gives no reason')

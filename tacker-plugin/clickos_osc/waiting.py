@@ -6,7 +6,7 @@ import time
 
 from osc_lib import exceptions
 
-from clickos_osc import shown
+from clickos_osc import formatting
 
 _INTERVAL_S = 0.5
 TIMEOUT_S = 600
@@ -27,7 +27,7 @@ class Started:
     id: str | None
 
     def __str__(self):
-        return f'{shown.line(self.name)}: {self.verb}'
+        return f'{formatting.line(self.name)}: {self.verb}'
 
 
 def add_options(parser):
@@ -112,8 +112,8 @@ def failure(started, operation):
     """Return why an operation failed and how to go on, or None."""
     if operation.state == 'COMPLETED':
         return None
-    name = shown.line(started.name)
-    reason = shown.text(operation.reason) or 'Tacker gives no reason'
+    name = formatting.line(started.name)
+    reason = formatting.text(operation.reason) or 'Tacker gives no reason'
     advice = '' if operation.state != 'FAILED_TEMP' else (
         f'; "openstack clickos vnf retry {started.vnf_id}" tries again,'
         f' "openstack clickos vnf delete --force {started.vnf_id}" ends it')

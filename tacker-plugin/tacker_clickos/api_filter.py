@@ -42,8 +42,8 @@ from tacker_clickos import package_change
 from tacker_clickos import policy
 from tacker_clickos import request_body
 from tacker_clickos import routes
-from tacker_clickos import rows
 from tacker_clickos import stock
+from tacker_clickos import tacker_db
 from tacker_clickos import vnfd_ids
 from tacker_clickos import vnfds
 
@@ -204,10 +204,11 @@ def _again(api, request):
 def _begun(application, request, operation_id, how):
     """Return Tacker's answer to a retry or rollback, which shows from now on.
     """
-    failed_at = rows.entered(operation_id)
+    failed_at = tacker_db.entered(operation_id)
     response = request.get_response(application)
     if failed_at and response.status_int == http.HTTPStatus.ACCEPTED:
-        begin = rows.begin_retry if how == 'retry' else rows.begin_rollback
+        begin = tacker_db.begin_retry if how == 'retry' \
+            else tacker_db.begin_rollback
         begin(operation_id, failed_at)
     return response
 
@@ -222,7 +223,7 @@ def _created(application, request):
     if response.status_int != 500 or not isinstance(name, str):
         return response
     project_id = request.environ['tacker.context'].project_id
-    holder = rows.vnf_with_name(project_id, name)
+    holder = tacker_db.vnf_with_name(project_id, name)
     if holder is None:
         return response
     return _problem(409, 'vnfInstanceName: VNF %s of this project has the name'

@@ -71,14 +71,14 @@ class Client(object):
         with _translated():
             return self._client.read(server_id, handler)
 
-    def give_flows(self, server_id, to):
+    def transfer_flows(self, server_id, to):
         """Let guests go on with the flows of one that goes; return how many.
 
         :param to: the servers of the other guests
         :raises: HandlerRefused, ApiUnavailable
         """
         with _translated():
-            return self._client.give_flows(server_id, to)
+            return self._client.transfer_flows(server_id, to)
 
     def desired_writes(self, server_id):
         """Return every [[handler, value]] that is in force.

@@ -46,7 +46,8 @@ configuration needs, by which Tacker chooses the guest's image. Without it the
 groups count that a package names. If it names none either, the guest gets the
 image of the name in ``sw_image_data``.
 """),
-    cfg.IntOpt('orphan_timeout', default=60, min=5, max=86400, help="""
+    cfg.IntOpt('stale_operation_timeout', default=60, min=5, max=86400,
+               deprecated_name='orphan_timeout', help="""
 Seconds after which an operation counts as dead if no conductor holds the lock
 of its VNF. The watcher removes the guests that a dead operation left, and
 makes it FAILED_TEMP, so retry, rollback and fail work. Operations that wait

@@ -195,7 +195,7 @@ def _fault(request_line, headers):
     lengths, codings = (headers.get_all(name, ()) for name in (
         'content-length', 'transfer-encoding'))
     if any(isinstance(each, _NO_FIELDS) for each in headers.defects):
-        return 'a line is no field'
+        return 'a line is not a field'
     if _UNPRINTABLE.search(request_line) or any(
             _CONTROL.search(value) for value in headers.values()):
         return 'a control character'

@@ -8,7 +8,7 @@ saying that the user has to decide first.
 
 import re
 
-from tacker_clickos import rows
+from tacker_clickos import tacker_db
 
 _FAIL = re.compile(r'/vnf_lcm_op_occs/([^/]+)/fail/?\Z')
 _VNF = re.compile(r'/vnf_instances/([^/]+)(/\w+)?/?\Z')
@@ -33,10 +33,10 @@ def answer(application, api, request):
 
 def _with_reason(application, request, operation_id):
     """Let an operation fail for good; it keeps the reason."""
-    error = rows.operation_error(operation_id)
+    error = tacker_db.operation_error(operation_id)
     response = request.get_response(application)
     if response.status_int < 300 and error:
-        rows.set_operation_error(operation_id, error)
+        tacker_db.set_operation_error(operation_id, error)
         body = _object(response)
         if body is not None and 'error' in body:
             response.json_body = {**body, 'error': error}
@@ -45,7 +45,7 @@ def _with_reason(application, request, operation_id):
 
 def _advise(response, vnf_id):
     """Say which operation has to be decided first, if there is one."""
-    failed = rows.failed_operation(vnf_id)
+    failed = tacker_db.failed_operation(vnf_id)
     body = _object(response)
     if failed is None or body is None:
         return

@@ -28,9 +28,9 @@ from tacker_clickos import images
 from tacker_clickos import judgement
 from tacker_clickos import outages
 from tacker_clickos import ports
-from tacker_clickos import rows
 from tacker_clickos import state
 from tacker_clickos import stock
+from tacker_clickos import tacker_db
 from tacker_clickos import vim
 from tacker_clickos import vnfds
 
@@ -99,15 +99,15 @@ def _require_idle(vnf_id):
     """Refuse a change of a VNF while an operation works on it.
 
     Tacker begins any number of them, and each waits for guests in a thread
-    of a conductor. One whose conductor died hinders others for
-    orphan_timeout only. A change may wait for one other: that one has a
+    of a conductor. One whose conductor died hinders others only for
+    stale_operation_timeout. A change may wait for one other: that one has a
     verdict a moment before it is over.
     """
-    found = rows.open_operations_of(vnf_id, timeutils.utcnow() - datetime.
-                                    timedelta(seconds=cfg.CONF.clickos.
-                                              orphan_timeout))
-    found.sort(key=lambda operation: operation[1] == rows.MODIFY)
-    if not found or len(found) == 1 and found[0][1] == rows.MODIFY:
+    timeout = datetime.timedelta(
+        seconds=cfg.CONF.clickos.stale_operation_timeout)
+    found = tacker_db.open_operations_of(vnf_id, timeutils.utcnow() - timeout)
+    found.sort(key=lambda operation: operation[1] == tacker_db.MODIFY)
+    if not found or len(found) == 1 and found[0][1] == tacker_db.MODIFY:
         return
     operation_id, name, operation_state = found[0]
     raise exception.InProgress(
@@ -122,7 +122,7 @@ def require_few(context, path):
     :raises: TooManyRequests
     """
     if _begins(path):
-        _require_few(len(rows.open_operations(context.project_id)))
+        _require_few(len(tacker_db.open_operations(context.project_id)))
 
 
 @contextlib.contextmanager
@@ -143,7 +143,7 @@ def begun(context, path):
         return
     about = found[1].lower()
     unanswered = _of_project(context.project_id)
-    stored = rows.open_operations(context.project_id)
+    stored = tacker_db.open_operations(context.project_id)
     unanswered |= _of_project(context.project_id)
     if found.re is _AGAIN and any(each.about == about
                                   for each in unanswered.values()):
@@ -214,7 +214,7 @@ def _ask(context, vnf_instance, kind, flavour_id, about):
     except tacker_exceptions.TackerException as error:
         LOG.debug('VNF %s: %s', vnf_instance.id, error)
         return None
-    rows.release(context)    # the judgement may wait for its turn
+    tacker_db.release(context)    # the judgement may wait for its turn
     return judgement.require(context.project_id, judgement.Question(
         kind, package, flavour_id, about))
 
@@ -248,7 +248,7 @@ def _require_images(context, vnf_instance, body, guests):
     try:
         access_info = vnflcm_utils.get_vim(
             context, _vims(vnf_instance, body))['access_info']
-        rows.release(context)
+        tacker_db.release(context)
         with outages.ignored():
             connection = vim.connect(access_info)
             for image, groups in _distinct(guests):
@@ -287,7 +287,7 @@ def _terminate(context, vnf_instance, _body):
     try:
         access_info = vnflcm_utils.get_vim(
             context, vnf_instance.vim_connection_info)['access_info']
-        rows.release(context)
+        tacker_db.release(context)
         with outages.ignored():
             connection = vim.connect(access_info)
             existing = ports.of_vnf(connection, vnf_instance.id)

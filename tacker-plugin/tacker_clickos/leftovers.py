@@ -17,7 +17,7 @@ from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import guests
-from tacker_clickos import rows
+from tacker_clickos import tacker_db
 from tacker_clickos import vim
 from tacker_clickos import vnfds
 
@@ -61,7 +61,7 @@ class Leftovers:
         if not lock.acquire(blocking=False):
             return False
         try:
-            with rows.own_context() as context:
+            with tacker_db.own_context() as context:
                 # An operation may have ended since the list was made.
                 if _failed(context, vnf_id):
                     _remove(context, vnf_id)

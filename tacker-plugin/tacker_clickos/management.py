@@ -24,8 +24,8 @@ from tacker_clickos import conf
 from tacker_clickos import database
 from tacker_clickos import exception
 from tacker_clickos import onboarding
-from tacker_clickos import rows
 from tacker_clickos import state
+from tacker_clickos import tacker_db
 from tacker_clickos import threads
 from tacker_clickos import update
 from tacker_clickos import vim
@@ -111,7 +111,7 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
                 del metadata[state.REQUEST]    # else a newer one waits there
             return dict(_with_verdict(metadata, verdict),
                         **{state.PROPERTIES: in_force})
-        rows.change_metadata(context, vnf_id, change)
+        tacker_db.change_metadata(context, vnf_id, change)
 
     def _judge(self, context, vnf_instance, text):
         """Return the verdict on a request, applied if it is a good one."""
@@ -185,7 +185,7 @@ def _refuse(context, vnf_id):
         return _with_verdict(metadata, dict(verdict,
                                             request=request[:_MAX_SHOWN]))
     LOG.info('VNF %s: an update is refused, another one runs', vnf_id)
-    rows.change_metadata(context, vnf_id, change)
+    tacker_db.change_metadata(context, vnf_id, change)
 
 
 def _with_verdict(metadata, verdict):

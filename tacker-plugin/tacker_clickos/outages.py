@@ -23,7 +23,7 @@ import tenacity
 
 from tacker_clickos import exception
 from tacker_clickos import reasons
-from tacker_clickos import rows
+from tacker_clickos import tacker_db
 
 LOG = logging.getLogger(__name__)
 
@@ -198,7 +198,7 @@ def _release(*arguments):
     """Hold no connection to the database while other services work."""
     for each in arguments:
         if isinstance(each, tacker_context.Context):
-            rows.release(each)
+            tacker_db.release(each)
 
 
 @contextlib.contextmanager

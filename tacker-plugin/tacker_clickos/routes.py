@@ -72,7 +72,7 @@ def require(routes, environ):
             if environ['REQUEST_METHOD'] not in methods.split():
                 raise NotServed(405, 'expected one of: %s' % methods, methods)
             return
-    raise NotServed(404, 'there is no such resource')
+    raise NotServed(404, 'no such resource')
 
 
 def _pattern(path):

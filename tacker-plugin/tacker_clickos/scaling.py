@@ -134,10 +134,10 @@ class Operation:
         """Remove the surplus, and what an interrupted try has left."""
         surplus = self.surplus()
         names = [*map(state.name, surplus), *self._unrecorded()]
-        given = self._give_flows(connection, surplus)
+        given = self._transfer_flows(connection, surplus)
         self._leave_chains(connection, names)
         # Packets have changed flows until the guests were out of the chains.
-        self._give_flows(connection, given)
+        self._transfer_flows(connection, given)
         if surplus:
             shared.release(clickos_api.Client(connection), self._vnf.id,
                            self._aspect_vdus(), self._values(),
@@ -146,7 +146,7 @@ class Operation:
         self._vnf_info.setdefault(_GONE, set()).update(
             vnfc.id for vnfc in surplus)
 
-    def _give_flows(self, connection, surplus):
+    def _transfer_flows(self, connection, surplus):
         """Let the guests that stay go on with the flows of those that go.
 
         A guest that is dead or has another configuration gives none, and
@@ -163,7 +163,7 @@ class Operation:
             if not heirs or not state.server_id(vnfc):
                 continue
             try:
-                count = api.give_flows(state.server_id(vnfc), heirs)
+                count = api.transfer_flows(state.server_id(vnfc), heirs)
             except exception.ClickOSError as error:
                 LOG.warning('VNF %s: flows of %s end: %s', self._vnf.id,
                             state.name(vnfc), error)

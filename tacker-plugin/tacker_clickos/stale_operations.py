@@ -21,8 +21,8 @@ from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import guests
-from tacker_clickos import rows
 from tacker_clickos import state
+from tacker_clickos import tacker_db
 from tacker_clickos import vim
 from tacker_clickos.vnfd import loader
 from tacker_clickos import vnfds
@@ -34,7 +34,7 @@ _OPERATIONS = fields.LcmOccsOperationType
 #: They may have made guests that no record has.
 _MAKE_GUESTS = (_OPERATIONS.INSTANTIATE, _OPERATIONS.SCALE)
 #: An operation may wait for a conductor, or hold no lock. It counts as dead
-#: after this number of orphan timeouts.
+#: after this number of stale_operation_timeout.
 _QUEUE_FACTOR = 10
 _REASON = 'the conductor of this operation died, or lost its database; '
 
@@ -56,14 +56,14 @@ class StaleOperations:
         :raises: what database or lock service raise before the first one
         """
         self._coordinator.start()
-        rows.forget_errors(context)
+        tacker_db.forget_errors(context)
         stale = _stale(context)
         troubles.keep('operation', {operation for operation, _vnf in stale})
         for operation_id, vnf_id in stale:
             with troubles.tried('operation', operation_id):
                 self._alone(vnf_id, _end, operation_id)
         before = timeutils.utcnow() - _limit(_QUEUE_FACTOR)
-        lost = rows.lost_retries(context, before)
+        lost = tacker_db.lost_retries(context, before)
         troubles.keep('retry', lost)
         for vnf_id in lost:
             with troubles.tried('retry', vnf_id):
@@ -74,7 +74,7 @@ class StaleOperations:
         lock = self._coordinator.get_lock(vnf_id)
         if lock.acquire(blocking=False):
             try:
-                with rows.own_context() as context:
+                with tacker_db.own_context() as context:
                     work(context, *arguments)
             finally:
                 lock.release()
@@ -91,21 +91,22 @@ def _stale(context):
     found = context.session.query(
         table.id, table.vnf_instance_id, table.operation,
         table.operation_state, table.state_entered_time).filter(
-            table.operation_state.in_(rows.OPEN)).all()
+            table.operation_state.in_(tacker_db.OPEN)).all()
     return [(row.id, row.vnf_instance_id) for row in found if is_stale(row)]
 
 
 def is_stale(operation):
     """Return whether an operation without a lock must be dead."""
     waits = (operation.operation_state == _STATES.STARTING
-             or operation.operation == rows.MODIFY)
+             or operation.operation == tacker_db.MODIFY)
     entered = timeutils.normalize_time(operation.state_entered_time)
     return timeutils.utcnow() - entered > _limit(
         _QUEUE_FACTOR if waits else 1)
 
 
 def _limit(factor):
-    return datetime.timedelta(seconds=cfg.CONF.clickos.orphan_timeout * factor)
+    return datetime.timedelta(
+        seconds=cfg.CONF.clickos.stale_operation_timeout * factor)
 
 
 def _release(context, vnf_id, before):
@@ -114,7 +115,7 @@ def _release(context, vnf_id, before):
     Tacker's API notes the retry at the VNF, and the operation is FAILED_TEMP
     until a conductor has the message.
     """
-    if rows.end_lost_retry(context, vnf_id, before):
+    if tacker_db.end_lost_retry(context, vnf_id, before):
         LOG.warning('VNF %s: the retry of its operation reached no conductor',
                     vnf_id)
 
@@ -125,14 +126,15 @@ def _end(context, operation_id):
     The caller holds the VNF's lock.
     """
     operation = objects.VnfLcmOpOcc.get_by_id(context, operation_id)
-    if operation.operation_state not in rows.OPEN or not is_stale(operation):
+    if operation.operation_state not in tacker_db.OPEN \
+            or not is_stale(operation):
         return      # another has ended it, or continues with it
     vnf_instance = objects.VnfInstance.get_by_id(
         context, operation.vnf_instance_id)
     _clean(context, operation, vnf_instance)
-    rows.end_task(context, vnf_instance.id)
-    rows.set_operation_params(context, operation.id,
-                              _as_json(operation.operation_params))
+    tacker_db.end_task(context, vnf_instance.id)
+    tacker_db.set_operation_params(context, operation.id,
+                                   _as_json(operation.operation_params))
     # Tacker retries nothing that failed before its first step.
     operation.error_point = (operation.error_point
                              or fields.ErrorPoint.NOTIFY_PROCESSING)
@@ -163,7 +165,7 @@ def _as_json(params):
 
 def _reason(operation):
     """Return what happened, and what Tacker lets a user do now."""
-    if operation.operation == rows.MODIFY:
+    if operation.operation == tacker_db.MODIFY:
         return _REASON + 'let it fail, then ask for the change again'
     if operation.operation == _OPERATIONS.INSTANTIATE \
             and not vnfds.is_ours(operation.vnf_instance_id):

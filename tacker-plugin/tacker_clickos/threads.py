@@ -20,7 +20,7 @@ from tacker import objects
 from tacker.objects import fields
 
 from tacker_clickos import exception
-from tacker_clickos import rows
+from tacker_clickos import tacker_db
 
 LOG = logging.getLogger(__name__)
 
@@ -220,7 +220,7 @@ def _run_late(work, operation_id, since):
 
     The watcher ends one that waits too long, and its user may have retried.
     """
-    if operation_id and rows.ended_since(operation_id, since):
+    if operation_id and tacker_db.ended_since(operation_id, since):
         LOG.warning('operation %s: ended while it waited for a thread',
                     operation_id)
     else:
@@ -240,11 +240,12 @@ def _refuse(context, asked, reason):
     :param asked: what Tacker's API sends about the operation
     """
     LOG.warning('VNF %s: operation %s (%s) refused: %s',
-                asked['vnf_instance_id'], asked['id'], rows.MODIFY, reason)
+                asked['vnf_instance_id'], asked['id'], tacker_db.MODIFY,
+                reason)
     now = timeutils.utcnow()
     operation = objects.VnfLcmOpOcc(
         context, id=asked['id'], vnf_instance_id=asked['vnf_instance_id'],
-        operation=rows.MODIFY, tenant_id=asked['tenant_id'],
+        operation=tacker_db.MODIFY, tenant_id=asked['tenant_id'],
         operation_state=fields.LcmOccsOperationState.FAILED,
         start_time=now, state_entered_time=now, operation_params='{}',
         is_automatic_invocation=False, is_cancel_pending=False,

@@ -25,10 +25,10 @@ from tacker_clickos import leftovers
 from tacker_clickos import outages
 from tacker_clickos import own
 from tacker_clickos import rounds
-from tacker_clickos import rows
 from tacker_clickos import servers
 from tacker_clickos import stale_operations
 from tacker_clickos import state
+from tacker_clickos import tacker_db
 from tacker_clickos import troubles
 from tacker_clickos import vim
 
@@ -103,7 +103,7 @@ class Watcher(object):
                           ('dead operations', self._stale_operations.run_once),
                           ('remains of operations', self._leftovers.run_once)):
             with self._troubles.tried('database', name), \
-                    rows.own_context() as context:
+                    tacker_db.own_context() as context:
                 run(context, self._troubles)
 
     def _look_at_vims(self, context, found):
@@ -210,13 +210,13 @@ def _readers(context):
         instances = objects.VnfInstanceList.get_by_filters(
             context, {'model': 'VnfInstance', 'field': 'instantiation_state',
                       'value': 'INSTANTIATED', 'op': '=='})
-        ours = set(rows.instantiated(context))
+        ours = set(tacker_db.instantiated(context))
         return {each.id: lambda each=each: each for each in instances
                 if each.id in ours}
     except Exception:
         return {vnf_id: functools.partial(objects.VnfInstance.get_by_id,
                                           context, vnf_id)
-                for vnf_id in rows.instantiated(context)}
+                for vnf_id in tacker_db.instantiated(context)}
 
 
 def _is_watched(vnf_instance):
@@ -262,5 +262,5 @@ def _store(context, vnf_id, shown, states):
         if task_state not in _IDLE or metadata.get(state.STATE) != shown:
             return None
         return dict(metadata, **{state.STATE: states})
-    rows.change_metadata(context, vnf_id, change)
+    tacker_db.change_metadata(context, vnf_id, change)
     LOG.info('VNF %s: guests are now %s', vnf_id, states)

@@ -9,8 +9,8 @@ import traceback
 
 from clickos_lab import errors
 from clickos_lab.host import command as host_command
+from clickos_lab import log
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab.xen import command as xen_command
 from clickos_lab.xen import variants
 
@@ -35,10 +35,10 @@ def main():
         state = paths.State()
         return _run(state, arguments)
     except errors.LabError as e:
-        say.warn(f'error: {e}')
+        log.warn(f'error: {e}')
         return 1
     except KeyboardInterrupt:
-        say.warn('interrupted')
+        log.warn('interrupted')
         return 130
 
 
@@ -51,10 +51,10 @@ def _run(state, arguments):
     except Exception as e:
         if not state.log.is_dir():
             raise
-        log = state.log / 'unexpected.log'
-        with open(log, 'a') as f:
+        log_file = state.log / 'unexpected.log'
+        with open(log_file, 'a') as f:
             traceback.print_exc(file=f)
-        raise errors.LabError(f'{type(e).__name__}: {e}; see {log}')
+        raise errors.LabError(f'{type(e).__name__}: {e}; see {log_file}')
 
 
 def _stop(_number, _frame):
@@ -134,7 +134,7 @@ def _up(state, arguments):
     others = {**dict.fromkeys(variants.OF_HOSTS, [hosts.XEN]),
               'two': [hosts.SECOND]}
     lab.Lab(state, others.get(arguments.host, [])).up()
-    say.say(dashboard.invitation(state))
+    log.info(dashboard.invitation(state))
 
 
 def _demo(state, arguments):

@@ -10,7 +10,7 @@ import subprocess
 import sysconfig
 
 from clickos_lab import errors
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab import shell
 
 #: What a process host, and two machines at its switch, need.
@@ -77,21 +77,22 @@ def ensure(state, names=None):
     missing = sorted(set(names) - installed(names))
     if not missing:
         return
-    log = state.log / 'apt.log'
-    with say.step(f'Debian packages: {" ".join(missing)}'):
-        added = _added_by(missing, log)
+    log_file = state.log / 'apt.log'
+    with log.step(f'Debian packages: {" ".join(missing)}'):
+        added = _added_by(missing, log_file)
         _note(state, added)
         with _services_stay_down():
             shell.run(['apt-get', *_OPTIONS, 'install', '-y',
                        '--no-install-recommends', *missing],
-                      log, env=_ENV, timeout_s=900)
-        _disable_units(added, log)
+                      log_file, env=_ENV, timeout_s=900)
+        _disable_units(added, log_file)
     still = sorted(set(names) - installed(names))
     if still:
-        raise errors.LabError(f'not installed: {" ".join(still)}; see {log}')
+        raise errors.LabError(
+            f'not installed: {" ".join(still)}; see {log_file}')
 
 
-def _added_by(missing, log):
+def _added_by(missing, log_file):
     """Return every package the installation will add, dependencies too.
 
     The package lists are fetched only if they do not know a package, or
@@ -100,13 +101,13 @@ def _added_by(missing, log):
     try:
         return _simulate(missing)
     except errors.LabError:
-        refresh(log)
+        refresh(log_file)
         return _simulate(missing)
 
 
-def refresh(log):
+def refresh(log_file):
     """Fetch the package lists."""
-    shell.run(['apt-get', *_OPTIONS, 'update'], log, env=_ENV)
+    shell.run(['apt-get', *_OPTIONS, 'update'], log_file, env=_ENV)
 
 
 def _simulate(missing):
@@ -143,7 +144,7 @@ def _services_stay_down():
         _POLICY.unlink(missing_ok=True)
 
 
-def _disable_units(added, log):
+def _disable_units(added, log_file):
     """Keep services of new packages from starting at the next boot."""
     if shutil.which('systemctl') is None:
         return
@@ -156,5 +157,5 @@ def _disable_units(added, log):
     if units:
         subprocess.run(['systemctl', 'disable', '--quiet', *sorted(units)],
                        stdin=subprocess.DEVNULL, capture_output=True)
-        with open(log, 'a') as f:
+        with open(log_file, 'a') as f:
             f.write(f'not started at boot: {" ".join(sorted(units))}\n')

@@ -12,10 +12,10 @@ import subprocess
 import sys
 
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import paths
 from clickos_lab import prereq
-from clickos_lab import say
 from clickos_lab import shell
 
 _CARGO_DENY = '0.20.2'
@@ -31,7 +31,7 @@ def main():
     try:
         commands = [*_rust(state), _python(state)]
     except errors.LabError as e:
-        say.warn(f'error: {e}')
+        log.warn(f'error: {e}')
         return 1
     failed = [command for command in commands
               if subprocess.run(command, cwd=paths.REPO).returncode]
@@ -46,7 +46,7 @@ def _rust(state):
     root = state.root / 'audit-rust'
     tool = root / 'bin/cargo-deny'
     if not tool.exists():
-        with say.step(f'cargo-deny {_CARGO_DENY}'):
+        with log.step(f'cargo-deny {_CARGO_DENY}'):
             shell.run([prereq.rust_tool('cargo') or 'cargo', 'install',
                        'cargo-deny', '--version', _CARGO_DENY, '--locked',
                        '--root', root],
@@ -68,10 +68,10 @@ def _python(state):
     """Return the command that audits Python packages; install its tool."""
     folder = state.root / 'audit-python'
     if not (folder / 'bin/pip-audit').exists():
-        with say.step(_PIP_AUDIT):
-            log = state.log / 'audit.log'
-            shell.run([sys.executable, '-m', 'venv', folder], log)
-            shell.run([folder / 'bin/pip', 'install', _PIP_AUDIT], log)
+        with log.step(_PIP_AUDIT):
+            log_file = state.log / 'audit.log'
+            shell.run([sys.executable, '-m', 'venv', folder], log_file)
+            shell.run([folder / 'bin/pip', 'install', _PIP_AUDIT], log_file)
     return [folder / 'bin/pip-audit', '--strict', '--no-deps',
             '--disable-pip', '--requirement', openstack.requirements()]
 

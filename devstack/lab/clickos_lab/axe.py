@@ -7,8 +7,8 @@ driver that the tests do not use, so it comes without its dependencies.
 
 import shutil
 
+from clickos_lab import log
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab import venv
@@ -38,7 +38,7 @@ def ensure(state):
     stamp = _folder(state) / 'package.stamp'
     if stamps.fresh(stamp, _PACKAGE):
         return
-    with say.step('axe-core'):
+    with log.step('axe-core'):
         shutil.rmtree(_folder(state), ignore_errors=True)
         shell.run([venv.uv(state), 'pip', 'install', '--no-deps', '--target',
                    _folder(state), _PACKAGE], state.log / 'venv.log')

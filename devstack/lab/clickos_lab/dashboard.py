@@ -7,8 +7,8 @@ from clickos_lab import apt
 from clickos_lab import axe
 from clickos_lab.config import horizon
 from clickos_lab.config import site
+from clickos_lab import log
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import settings
 from clickos_lab import shell
 from clickos_lab import stamps
@@ -31,7 +31,7 @@ def ensure(state):
                             *plugin.glob('enabled/*.py')])
     stamp = state.static / 'made.stamp'
     if not stamps.fresh(stamp, wanted):
-        with say.step('static files of the dashboard'):
+        with log.step('static files of the dashboard'):
             _collect(state)
             stamp.write_text(wanted)
     shutil.copytree(plugin / 'static', state.static, dirs_exist_ok=True)
@@ -67,12 +67,12 @@ def show(state):
     """
     provide_tools(state)
     folder, pictures = paths.REPO / 'devstack/lab', state.root / 'pictures'
-    with say.step('the main job in a browser'):
+    with log.step('the main job in a browser'):
         shell.run([state.tool('python'), '-m', 'unittest',
                    'tests.lab.test_browser'], state.log / 'browser.log',
                   cwd=folder, env=shell.environment(
                       state, PYTHONPATH=str(folder), PICTURES=str(pictures)))
-    say.say(f'  pictures: {pictures}')
+    log.info(f'  pictures: {pictures}')
 
 
 def _collect(state):

@@ -8,9 +8,9 @@ import time
 
 from clickos_lab import accounts
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
 
@@ -53,7 +53,7 @@ def fill(state, settings):
                            *sorted(OWNERS), 'accounts')
     if stamps.fresh(stamp, wanted):
         return
-    with say.step('database schemas'):
+    with log.step('database schemas'):
         _create(state, settings)
         with concurrent.futures.ThreadPoolExecutor() as pool:
             chains = [pool.submit(_run_chain, state, settings, chain)
@@ -152,4 +152,4 @@ def _run_chain(state, settings, commands):
                   env=shell.environment(state, HOME=home, TMPDIR=home))
         words = ' '.join(str(w) for w in command if '/' not in str(w))
         name = command[0].name if hasattr(command[0], 'name') else 'nova'
-        say.say(f'  {name} {words[:40]}: {time.time() - began_s:.1f} s')
+        log.info(f'  {name} {words[:40]}: {time.time() - began_s:.1f} s')

@@ -11,7 +11,7 @@ import time
 from clickos_lab import apt
 from clickos_lab import debian
 from clickos_lab import errors
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab import stamps
 
@@ -86,7 +86,7 @@ class DebianRoot:
             return
         apt.ensure(self._state, TOOLS)
         shutil.rmtree(self._plain, ignore_errors=True)
-        with say.step(f'root of Debian {self._release.number}'):
+        with log.step(f'root of Debian {self._release.number}'):
             shell.run(['debootstrap', '--variant=minbase',
                        f'--include={_INCLUDED}', self._release.name,
                        self._plain],

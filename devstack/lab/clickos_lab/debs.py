@@ -18,17 +18,17 @@ import tempfile
 from clickos_lab.config import options
 from clickos_lab import debian
 from clickos_lab import distribution
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import venv
 from clickos_lab import version
 from clickos_lab.xen import image
 from clickos_lab.xen import patched
-from clickos_lab.xen import places
 from clickos_lab.xen import toolstack
 from clickos_lab.xen import variants
+from clickos_lab.xen import xen_paths
 
 SOURCES = paths.REPO / 'packaging'
 NAMES = ('common', 'cosmosd', 'valed', 'guest', 'agent')
@@ -102,7 +102,7 @@ def contents(state):
 
 def _xen(state):
     """Return what the package of Xen's tools holds, once they are built."""
-    root = patched.folder(places.Places(state))
+    root = patched.folder(xen_paths.XenPaths(state))
     files = [path for path in root.rglob('*') if path.is_file()]
     held = {f'/{path.relative_to(root)}': path for path in files}
     listed = {patched.PATCHES: held.pop(patched.PATCHES).read_text()} \
@@ -252,19 +252,19 @@ def _filled(path, values):
 
 def _add_python(state, root):
     """Add the agent's libraries, and the wheel with all drivers."""
-    log = state.log / 'packages.log'
+    log_file = state.log / 'packages.log'
     library, wheels = root / _LIBRARY[1:] / 'python', root / _SHARE[1:]
     wheel = distribution.wheel(state, wheels)
     shell.run([venv.uv(state), 'pip', 'install', '--quiet', '--python',
                state.tool('python'), '--target', library, '--constraint',
-               openstack.requirements(), wheel], log)
+               openstack.requirements(), wheel], log_file)
     _forget_origin(library)
     # These programs name the interpreter of this machine.
     shutil.rmtree(library / 'bin', ignore_errors=True)
     # dpkg-deb changes the times of files, so that no time can be checked.
     shell.run([state.tool('python'), '-m', 'compileall', '-q', '-s', library,
                '-p', f'{_LIBRARY}/python', '--invalidation-mode',
-               'unchecked-hash', library], log)
+               'unchecked-hash', library], log_file)
     for path in library.rglob('*'):
         path.chmod(0o755 if path.is_dir() else 0o644)
 
@@ -285,7 +285,7 @@ def run(state, _arguments):
     from clickos_lab import prepare
     prepare.packages(state)
     names = (*NAMES, XEN) if prepare.xen_package(state) else NAMES
-    with say.step('Debian packages'):
+    with log.step('Debian packages'):
         made = build(state, state.root / 'packages', names=names)
     for path in made:
-        say.say(f'{path}: {path.stat().st_size // 1024} KiB')
+        log.info(f'{path}: {path.stat().st_size // 1024} KiB')

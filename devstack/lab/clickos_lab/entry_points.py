@@ -9,7 +9,7 @@ of processor time. Only root can write this list.
 import os
 import shutil
 
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab import stamps
 
@@ -40,7 +40,7 @@ def ensure(state):
     stamp = state.venv / 'entry-points.stamp'
     if stamps.fresh(stamp, wanted):
         return
-    with say.step('entry points'):
+    with log.step('entry points'):
         shutil.rmtree(folder(state), ignore_errors=True)
         _list(state, 'python', [programs])
         _list(state, 'uwsgi', _OF_UWSGI)

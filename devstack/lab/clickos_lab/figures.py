@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expected and measured values, and their table."""
 
-from clickos_lab import say
+from clickos_lab import log
 
 
 class Figures:
@@ -17,7 +17,8 @@ class Figures:
     def expect(self, what, value, good):
         """Note a value and whether it is as it has to be."""
         self._rows.append((what, value, 'ok' if good else 'FAILED'))
-        say.say(f'  {what}: {value}{"" if good else "   <-- NOT AS EXPECTED"}')
+        log.info(f'  {what}: {value}'
+                 f'{"" if good else "   <-- NOT AS EXPECTED"}')
 
     @property
     def failed(self):

@@ -5,9 +5,9 @@ from clickos_lab import accounts
 from clickos_lab.config import heat as config
 from clickos_lab.config import options
 from clickos_lab import databases
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab import venv
@@ -39,7 +39,7 @@ def install(state):
     stamp = packages(state) / 'requirements.stamp'
     if stamps.fresh(stamp, wanted):
         return
-    with say.step('Heat'):
+    with log.step('Heat'):
         shell.run([venv.uv(state), 'pip', 'install', '--no-deps', '--python',
                    state.tool('python'), '--target', packages(state),
                    '-r', REQUIREMENTS], state.log / 'venv.log',

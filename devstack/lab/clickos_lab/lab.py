@@ -20,9 +20,9 @@ from clickos_lab.host import guests
 from clickos_lab.host import power
 from clickos_lab.host import underlay
 from clickos_lab.host import uplinks
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import processes
-from clickos_lab import say
 from clickos_lab import services
 from clickos_lab import settings as _settings
 from clickos_lab import shares
@@ -31,8 +31,8 @@ from clickos_lab.xen import cable
 from clickos_lab.xen import compute
 from clickos_lab.xen import host as xen_host
 from clickos_lab.xen import keys
-from clickos_lab.xen import places
 from clickos_lab.xen import variants
+from clickos_lab.xen import xen_paths
 
 
 class Lab:
@@ -59,7 +59,7 @@ class Lab:
         """
         _settings.Settings.load(self.state, tls=self.state.wants_tls)
         if self._is_up():
-            say.say('the services run already')
+            log.info('the services run already')
             return
         self.down()
         openstack.require_readable(self.state)
@@ -89,7 +89,7 @@ class Lab:
         made = (self.state.settings, *self.state.venv.glob('*.stamp'),
                 *map(self.state.binary, _DAEMONS))
         return stamps.digest((p for p in (*ours, *made) if p.exists()),
-                             variants.chosen(places.Places(self.state)))
+                             variants.chosen(xen_paths.XenPaths(self.state)))
 
     def _up(self):
         settings = _settings.Settings.load(self.state)
@@ -113,25 +113,25 @@ class Lab:
             self._underlay.make()
         queue = catalog.queue()
         self._launch(queue)     # it starts meanwhile
-        with say.step('database, store, switch'):
+        with log.step('database, store, switch'):
             self._start(catalog.base() + catalog.host())
         # The switch remembers those of a lab that was not taken down.
         endpoint.Endpoint.remove_all(self.state)
         databases.fill(self.state, settings)
         self._start_xens(settings, catalog)
-        with say.step('keystone'):
+        with log.step('keystone'):
             self._start([catalog.keystone()])
             cloud.fill_catalog(self.state, settings)
         if self._has_heat:
             heat.prepare(self.state, settings)
-        with say.step('message queue, first controllers'):
+        with log.step('message queue, first controllers'):
             first = catalog.first()
             self._launch(first)
             self._wait([*queue, *first])
-        with say.step('OpenStack services'):
+        with log.step('OpenStack services'):
             self._start([*catalog.compute(), *catalog.network(),
                          *catalog.controllers(), *catalog.heat()])
-        with say.step('image, flavor, tenant, networks, VIM'):
+        with log.step('image, flavor, tenant, networks, VIM'):
             cloud.ensure(self.state, settings, self._hosts)
         if self._has_heat:
             heat.ensure(self.state, settings)
@@ -139,7 +139,7 @@ class Lab:
     def _start_xens(self, settings, catalog):
         for machine in self._xens:
             if machine.host in self._hosts:
-                with say.step(f'Xen host {machine.host.name}'):
+                with log.step(f'Xen host {machine.host.name}'):
                     machine.start()
                     self._plug(machine)
                     self._hand_over_keys(settings, machine)
@@ -163,11 +163,11 @@ class Lab:
         xen_host.remove_all(self.state)
         added = apt.noted(self.state)
         self.state.remove()
-        say.say(f'removed {self.state.root}')
+        log.info(f'removed {self.state.root}')
         if added:
-            say.say('Debian packages that were installed for the lab and '
-                    'stay; remove them with')
-            say.say(f'  apt-get purge {" ".join(added)}')
+            log.info('Debian packages that were installed for the lab and '
+                     'stay; remove them with')
+            log.info(f'  apt-get purge {" ".join(added)}')
 
     def _make_folders(self):
         for folder in (self.state.etc, self.state.log, self.state.run,
@@ -263,7 +263,7 @@ class Lab:
             self._try('namespaces', endpoint.Endpoint.remove_all, self.state)
             self._try('uplinks', uplinks.Uplinks(self.state).release)
         if names:
-            say.say(f'stopping {len(names)} services')
+            log.info(f'stopping {len(names)} services')
         # Nova must not see the guests end: it would stop their servers.
         below = _daemons_of_hosts()
         self.processes.stop(set(names) - below - set(_LAST))
@@ -293,7 +293,7 @@ class Lab:
         try:
             remove(*arguments)
         except errors.LabError as e:
-            say.warn(f'{what}: not all were removed: {e}')
+            log.warn(f'{what}: not all were removed: {e}')
 
 
 def _daemons_of_hosts():

@@ -15,10 +15,10 @@ from clickos_lab.xen import command
 from clickos_lab.xen import image
 from clickos_lab.xen import linux_image
 from clickos_lab.xen import packages as xen_packages
-from clickos_lab.xen import places
 from clickos_lab.xen import snapshot
 from clickos_lab.xen import toolstack
 from clickos_lab.xen import variants
+from clickos_lab.xen import xen_paths
 
 
 def everything(state):
@@ -69,7 +69,7 @@ def xen(state, wanted=variants.PATCHED):
         not to be had, it is the stock one, and a message says so
     """
     command.install(state)
-    places_ = places.Places(state)
+    places_ = xen_paths.XenPaths(state)
     variant = background.variant(state, places_, wanted)
     snapshot.ensure(places_, variant)
     image.build_profiles(state)
@@ -81,7 +81,7 @@ def xen(state, wanted=variants.PATCHED):
 
 def packages(state):
     """Build what the Debian packages of a host hold, stock Xen or none."""
-    places_ = places.Places(state)
+    places_ = xen_paths.XenPaths(state)
     xen_packages.ensure(places_)
     image.build_profiles(state)
     toolstack.build(state, places_)
@@ -92,7 +92,7 @@ def xen_package(state):
 
     Where the sources of Xen are not to be had, a message says so.
     """
-    places_ = places.Places(state)
+    places_ = xen_paths.XenPaths(state)
     variant = background.variant(state, places_, variants.PATCHED)
     if variant == variants.PATCHED:
         toolstack.build(state, places_, variant)

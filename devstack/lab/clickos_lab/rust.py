@@ -4,9 +4,9 @@
 import os
 
 from clickos_lab.config import options
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import prereq
-from clickos_lab import say
 from clickos_lab import shell
 
 
@@ -50,7 +50,7 @@ def build_click(state):
 
 def _build(state, what, names):
     packages = [word for name in names for word in ('-p', name)]
-    with say.step(what):
+    with log.step(what):
         shell.run([prereq.rust_tool('cargo'), 'build', '--release',
                    '--locked', '--bins', *packages],
                   state.log / 'cargo.log', env=environment(state),

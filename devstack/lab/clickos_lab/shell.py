@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from clickos_lab import errors
-from clickos_lab import say
+from clickos_lab import log
 
 #: A silent program longer than this gets a sign of life on the terminal.
 _STILL_RUNNING_S = 15
@@ -27,7 +27,7 @@ def environment(state, **extra):
             'CLICKOS_STATE': str(state.root), **state.variables, **extra}
 
 
-def run(arguments, log, env=None, cwd=None, timeout_s=600, quiet=False):
+def run(arguments, log_file, env=None, cwd=None, timeout_s=600, quiet=False):
     """Run a program to its end, its output appended to a log file.
 
     :param quiet: do not tell the terminal that it is still running.
@@ -35,8 +35,8 @@ def run(arguments, log, env=None, cwd=None, timeout_s=600, quiet=False):
         than timeout_s seconds.
     """
     arguments = [str(a) for a in arguments]
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with open(log, 'ab') as output:
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    with open(log_file, 'ab') as output:
         try:
             process = subprocess.Popen(
                 arguments, stdin=subprocess.DEVNULL, stdout=output,
@@ -46,8 +46,8 @@ def run(arguments, log, env=None, cwd=None, timeout_s=600, quiet=False):
         status = wait(process, timeout_s, quiet)
     if status != 0:
         raise errors.LabError(
-            f'{" ".join(arguments[:4])} failed ({status}); see {log}:\n'
-            + tail(log))
+            f'{" ".join(arguments[:4])} failed ({status}); see {log_file}:\n'
+            + tail(log_file))
 
 
 def wait(process, timeout_s, quiet=False):
@@ -63,7 +63,7 @@ def wait(process, timeout_s, quiet=False):
             except subprocess.TimeoutExpired:
                 if not quiet:
                     name = os.path.basename(process.args[0])
-                    say.say(f'  {name} is still at work')
+                    log.info(f'  {name} is still at work')
         return f'not done after {timeout_s} s'
     finally:
         if process.poll() is None:

@@ -5,8 +5,8 @@ import shutil
 
 from clickos_lab import apt
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
 
@@ -20,7 +20,7 @@ def build(state):
     wanted = stamps.digest(sources, 'with xenstored.sh')
     if stamps.fresh(stamp, wanted):
         return
-    with say.step('Xen store daemon'):
+    with log.step('Xen store daemon'):
         _build(state)
         # Its account cannot enter the repository.
         shutil.copy(_FOLDER / 'xenstored.sh', state.noxen)
@@ -28,9 +28,10 @@ def build(state):
 
 
 def _build(state):
-    command, log = [_FOLDER / 'build.sh', state.noxen], state.log / 'noxen.log'
+    command = [_FOLDER / 'build.sh', state.noxen]
+    log_file = state.log / 'noxen.log'
     try:
-        shell.run(command, log)
+        shell.run(command, log_file)
     except errors.LabError:
-        apt.refresh(log)        # Debian may have newer packages by now
-        shell.run(command, log)
+        apt.refresh(log_file)        # Debian may have newer packages by now
+        shell.run(command, log_file)

@@ -7,9 +7,9 @@ import subprocess
 import sys
 import tempfile
 
+from clickos_lab import log
 from clickos_lab import openstack
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab import version
@@ -30,17 +30,17 @@ def ensure(state):
     stamp = _stamp(state)
     if stamps.fresh(stamp, wanted):
         return
-    log = state.log / 'venv.log'
-    with say.step(f'Python packages (OpenStack {openstack.release()}, '
+    log_file = state.log / 'venv.log'
+    with log.step(f'Python packages (OpenStack {openstack.release()}, '
                   'pinned)'):
-        program = _uv(state, log)
+        program = _uv(state, log_file)
         if not _runs(state.tool('python')):
             shell.run([program, 'venv', '--clear', '--python', sys.executable,
-                       state.venv], log)
+                       state.venv], log_file)
         # Packages of another release are removed; ours is installed again.
         shell.run([program, 'pip', 'install', '--exact', '--python',
                    state.tool('python'), '-r', openstack.requirements()],
-                  log, timeout_s=3600)
+                  log_file, timeout_s=3600)
         stamp.write_text(wanted)
 
 
@@ -63,12 +63,12 @@ def uv(state):
     return state.uv / 'bin' / 'uv'
 
 
-def _uv(state, log):
+def _uv(state, log_file):
     program = uv(state)
     if not program.exists():
-        shell.run([sys.executable, '-m', 'venv', state.uv], log)
+        shell.run([sys.executable, '-m', 'venv', state.uv], log_file)
         shell.run([state.uv / 'bin' / 'pip', 'install',
-                   '--disable-pip-version-check', UV], log)
+                   '--disable-pip-version-check', UV], log_file)
     return program
 
 
@@ -88,14 +88,14 @@ def install_ours(state):
     stamp = state.venv / 'ours.stamp'
     if stamps.fresh(stamp, wanted):
         return
-    log = state.log / 'venv.log'
-    program = _uv(state, log)
-    with say.step(f'our own Python packages ({DISTRIBUTION})'), \
+    log_file = state.log / 'venv.log'
+    program = _uv(state, log_file)
+    with log.step(f'our own Python packages ({DISTRIBUTION})'), \
             tempfile.TemporaryDirectory() as scratch:
         _copy(files, pathlib.Path(scratch))
         shell.run([program, 'pip', 'install', '--python',
                    state.tool('python'), '--no-deps', '--no-build-isolation',
-                   '--reinstall', scratch], log,
+                   '--reinstall', scratch], log_file,
                   env=version.environment())
         stamp.write_text(wanted)
 
@@ -107,7 +107,7 @@ def compile_modules(state):
     stamp = state.venv / 'compiled.stamp'
     if stamps.fresh(stamp, wanted):
         return
-    with say.step('byte code'):
+    with log.step('byte code'):
         shell.run([state.tool('python'), '-m', 'compileall', '-q', '-j', '0',
                    '-x', '/(tests|tempest)/', state.venv / 'lib'],
                   state.log / 'venv.log')

@@ -42,26 +42,26 @@ class Guest:
 class GiveTest(unittest.TestCase):
 
     def test_every_taker_gets_all_flows_in_few_writes(self):
-        giver = Guest('g', pings=[], flows=[HEAD + 'a\nb\n', HEAD,
-                                            HEAD + 'c\n'])
-        takers = [Guest(name, flows=[], pings=[]) for name in 'ab']
-        self.assertEqual(3, flows.give(giver, takers))
+        source = Guest('g', pings=[], flows=[HEAD + 'a\nb\n', HEAD,
+                                              HEAD + 'c\n'])
+        targets = [Guest(name, flows=[], pings=[]) for name in 'ab']
+        self.assertEqual(3, flows.transfer(source, targets))
         self.assertEqual([['flows.block_new_flows', '60'],
-                          ['pings.block_new_flows', '60']], giver.written)
-        for taker in takers:
+                          ['pings.block_new_flows', '60']], source.written)
+        for target in targets:
             self.assertEqual([
                 ['flows.merge', HEAD + 'a\nb\nc\n'],
                 ['flows.block_new_flows', '0'],
-                ['pings.block_new_flows', '0']], taker.written)
+                ['pings.block_new_flows', '0']], target.written)
 
     def test_guests_of_before_1_0(self):
-        giver, taker = (Guest(name, flows=[HEAD + 'a\n']) for name in 'gt')
-        for one, other in ((giver, taker), (taker, giver)):
-            with self.subTest(giver=one.name):
-                giver.blocks = ('hold',)
+        source, target = (Guest(name, flows=[HEAD + 'a\n']) for name in 'gt')
+        for one, other in ((source, target), (target, source)):
+            with self.subTest(source=one.name):
+                source.blocks = ('hold',)
                 one.written, other.written = [], []
-                self.assertEqual(1, flows.give(one, [other]))
-                held = one if one is giver else other
+                self.assertEqual(1, flows.transfer(one, [other]))
+                held = one if one is source else other
                 self.assertEqual('flows.hold', held.written[-1][0])
                 new = other if held is one else one
                 self.assertEqual('flows.block_new_flows', new.written[-1][0])
@@ -74,45 +74,45 @@ class GiveTest(unittest.TestCase):
 
     def test_a_write_is_bounded(self):
         line = 'x' * 99 + '\n'
-        giver = Guest('g', flows=[HEAD + line * 300] * 5)
-        taker = Guest('t', flows=[])
-        self.assertEqual(1500, flows.give(giver, [taker]))
+        source = Guest('g', flows=[HEAD + line * 300] * 5)
+        target = Guest('t', flows=[])
+        self.assertEqual(1500, flows.transfer(source, [target]))
         self.assertEqual([60_000, 60_000, 30_000], [
             len(value) - len(HEAD)
-            for name, value in taker.written if name == 'flows.merge'])
+            for name, value in target.written if name == 'flows.merge'])
 
     def test_a_hop_of_a_fused_guest(self):
         hop = Guest('g', flows=[HEAD + 'a\n'])
         fused = Guest('f', **{'fw/flows': [HEAD + 'b\nc\n'],
                               'ids/flows': []})
         part = flows.Part(fused, 'fw/')
-        self.assertEqual(1, flows.give(hop, [part]))
+        self.assertEqual(1, flows.transfer(hop, [part]))
         self.assertEqual([['fw/flows.merge', HEAD + 'a\n'],
                           ['fw/flows.block_new_flows', '0']], fused.written)
-        self.assertEqual(2, flows.give(part, [hop]))
+        self.assertEqual(2, flows.transfer(part, [hop]))
         self.assertEqual(['fw/flows.block_new_flows', '60'], fused.written[-1])
         self.assertEqual(['flows.block_new_flows', '0'], hop.written[-1])
 
     def test_guests_without_flows(self):
-        giver, taker = Guest('g'), Guest('t')
-        self.assertEqual(0, flows.give(giver, [taker]))
-        self.assertEqual([], giver.written + taker.written)
+        source, target = Guest('g'), Guest('t')
+        self.assertEqual(0, flows.transfer(source, [target]))
+        self.assertEqual([], source.written + target.written)
 
     def test_another_configuration(self):
-        giver = Guest('g', flows=[HEAD + 'a\n'])
-        takers = [Guest('t', flows=[]), Guest('u', nat=[])]
+        source = Guest('g', flows=[HEAD + 'a\n'])
+        targets = [Guest('t', flows=[]), Guest('u', nat=[])]
         with self.assertRaisesRegex(flows.FlowsError, 'guest u: flows: no'):
-            flows.give(giver, takers)
-        self.assertEqual([], giver.written + takers[0].written)
+            flows.transfer(source, targets)
+        self.assertEqual([], source.written + targets[0].written)
 
     def test_a_table_that_takes_too_long(self):
-        giver = Guest('g', flows=[HEAD + 'a\n' * 40_000] * 3)
-        taker = Guest('t', flows=[])
+        source = Guest('g', flows=[HEAD + 'a\n' * 40_000] * 3)
+        target = Guest('t', flows=[])
         times = mock.patch('time.monotonic', side_effect=[0] * 7 + [21])
         with times, self.assertRaisesRegex(flows.FlowsError,
                                            'g: not all flows .* 20 s'):
-            flows.give(giver, [taker])
-        self.assertEqual(1, len(taker.written))
+            flows.transfer(source, [target])
+        self.assertEqual(1, len(target.written))
 
     def test_parts_without_end(self):
         for part in (HEAD, HEAD + 'a\n'):
@@ -123,9 +123,9 @@ class GiveTest(unittest.TestCase):
                     flows, '_PARTS', 9))
 
     def refused(self, part, words, limit):
-        """Check that a giver with the same part for ever is left."""
-        giver = Guest('g', flows=[])
-        giver.read = mock.Mock(return_value=part)
+        """Check that a source with the same part for ever is left."""
+        source = Guest('g', flows=[])
+        source.read = mock.Mock(return_value=part)
         with limit, self.assertRaisesRegex(flows.FlowsError, words):
-            flows.give(giver, [Guest('t', flows=[])])
-        self.assertLess(giver.read.call_count, 30)
+            flows.transfer(source, [Guest('t', flows=[])])
+        self.assertLess(source.read.call_count, 30)

@@ -13,7 +13,7 @@ from neutron_lib.plugins import directory
 
 from neutron_clickos import port_rpc
 from neutron_clickos.sfc import render
-from neutron_clickos.sfc import rows
+from neutron_clickos.sfc import sfc_db
 
 
 class Refused(exceptions.BadRequest):
@@ -45,13 +45,13 @@ def _check(check, *arguments):
 
 def _check_ports(part):
     named = render.named_ports(part)
-    _check(render.check_owner, part['project_id'], rows.ports(named), named)
+    _check(render.check_owner, part['project_id'], sfc_db.ports(named), named)
 
 
 def _check_claims(plugin, request, group):
     pairs = [plugin.get_port_pair(request, key)
              for key in group['port_pairs']]
-    ports = rows.ports({pair['egress'] for pair in pairs})
+    ports = sfc_db.ports({pair['egress'] for pair in pairs})
     _check(render.check_claims, group, pairs, ports)
 
 
@@ -66,11 +66,11 @@ def _check_parts(plugin, request, chain):
     flows = directory.get_plugin('flow_classifier')
     classifiers = [flows.get_flow_classifier(request, key)
                    for key in chain['flow_classifiers']]
-    ports = rows.ports({key for part in (*pairs, *classifiers)
-                        for key in render.named_ports(part)})
+    ports = sfc_db.ports({key for part in (*pairs, *classifiers)
+                         for key in render.named_ports(part)})
     _check(render.check_scope, chain, pairs, classifiers, ports)
     _check(render.check_network, pairs, ports)
-    check_path(pairs, classifiers, ports, rows.tunnels())
+    check_path(pairs, classifiers, ports, sfc_db.tunnels())
 
 
 def check_path(pairs, classifiers, ports, tunnels):
@@ -100,7 +100,7 @@ class _Notifier:
         self._notifier = port_rpc.AgentNotifier()
 
     def _changed(self, context=None):
-        for host in rows.hosts():
+        for host in sfc_db.hosts():
             self._notifier.chains_changed(host)
 
 

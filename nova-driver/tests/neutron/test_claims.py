@@ -11,7 +11,7 @@ import fixtures
 from oslo_serialization import jsonutils
 
 from neutron_clickos.sfc import drivers
-from neutron_clickos.sfc import rows
+from neutron_clickos.sfc import sfc_db
 from tests.neutron import base
 
 _PAIRS = {key: {'id': key, 'project_id': 'us', 'ingress': ingress,
@@ -154,7 +154,7 @@ class ClaimsTest(base.TablesCase):
         for project in ('', None):
             self.update('networks', project_id=project)
             self.update('ports', project_id=project)
-            found = rows.ports({'two'})['two'].claimable
+            found = sfc_db.ports({'two'})['two'].claimable
             self.assertEqual(['10.0.0.6/32'], found)
 
     def test_a_public_network_gives_addresses_that_the_project_owns(self):
@@ -217,7 +217,7 @@ class ClaimsTest(base.TablesCase):
                                   ('10.0.0.66/32', [])):
             self.sfc.get_port_pair_groups.return_value = [
                 group(network, 'p1')]
-            found, = rows.chains_of('host1')['chains']
+            found, = sfc_db.chains_of('host1')['chains']
             self.assertEqual((expected, 1),
                              (found['nat'], len(found['hops'])))
         # An older version stored what is no network; it stops no other.
@@ -225,6 +225,6 @@ class ClaimsTest(base.TablesCase):
             _CHAIN, dict(_CHAIN, id='bad', port_pair_groups=['masked'])]
         self.sfc.get_port_pair_groups.return_value.append(
             dict(group('2001:db8::/ffff:ffff::', 'p1'), id='masked'))
-        answer = rows.chains_of('host1')
+        answer = sfc_db.chains_of('host1')
         self.assertEqual((['chain'], []), (
             [each['chain'] for each in answer['chains']], answer['kept']))

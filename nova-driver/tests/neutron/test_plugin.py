@@ -18,7 +18,7 @@ from neutron_clickos import conf
 from neutron_clickos.sfc import drivers
 from neutron_clickos.sfc import plugin
 from neutron_clickos.sfc import render
-from neutron_clickos.sfc import rows
+from neutron_clickos.sfc import sfc_db
 from tests.neutron import base
 
 _DETAILS = jsonutils.dumps({
@@ -54,7 +54,7 @@ class PluginTest(base.TablesCase):
                 'host1', 'vale0', 101, 'p1', False, 'fa:16:3e:00:00:00',
                 ['10.0.0.5/32']), [], [], 'net'),
              'two': render.Port('us', 'owner', None, [], [], 'net')},
-            rows.ports({'one', 'two', 'absent'}))
+            sfc_db.ports({'one', 'two', 'absent'}))
 
     def test_the_tags_of_a_port_say_what_its_hop_is(self):
         self.insert('ml2_port_bindings', port_id='one', host='host1',
@@ -62,7 +62,7 @@ class PluginTest(base.TablesCase):
         for tag in ('clickos:transparent', 'clickos:copies=3', 'mine'):
             # The network has the number 0.
             self.insert('tags', standard_attr_id=1, tag=tag)
-        place = rows.ports({'one'})['one'].place
+        place = sfc_db.ports({'one'})['one'].place
         self.assertEqual((True, 3), (place.transparent, place.copies))
 
     def test_hosts_have_the_address_that_their_agent_reported(self):
@@ -79,12 +79,12 @@ class PluginTest(base.TablesCase):
                                    for when in ('created', 'started')},
                         heartbeat_timestamp=datetime.datetime.now())
         self.assertEqual({'host0': '192.0.2.1', 'host1': '192.0.2.2'},
-                         rows.tunnels())
+                         sfc_db.tunnels())
 
     def test_each_host_of_a_chain_gets_it_with_its_path(self):
         agents = {'host1': '192.0.2.1', 'host2': '192.0.2.2'}
         self.useFixture(fixtures.MockPatch(
-            'neutron_clickos.sfc.rows.tunnels', return_value=agents))
+            'neutron_clickos.sfc.sfc_db.tunnels', return_value=agents))
         self.set_segments()
         for port, host in (('one', 'host1'), ('two', 'host2'),
                            ('three', 'host2')):
@@ -105,31 +105,31 @@ class PluginTest(base.TablesCase):
         flows.get_flow_classifiers.return_value = [
             flow, {'id': 'of another chain', 'logical_source_port': 'four'}]
         self.useFixture(fixtures.MockPatch(
-            'neutron_clickos.sfc.rows.directory.get_plugin',
+            'neutron_clickos.sfc.sfc_db.directory.get_plugin',
             side_effect={'sfc': sfc, 'flow_classifier': flows}.get))
         for host, address in agents.items():
-            found, = rows.chains_of(host)['chains']
+            found, = sfc_db.chains_of(host)['chains']
             self.assertEqual({'number': 5, 'local': address,
                               'hosts': ['192.0.2.1', '192.0.2.2']},
                              found['path'])
         self.assertEqual({'chains': [], 'kept': [], 'rights': {},
                           'places': {}, 'reasons': {}},
-                         rows.chains_of('host3'))
-        self.assertEqual(['host1', 'host2'], rows.hosts())
+                         sfc_db.chains_of('host3'))
+        self.assertEqual(['host1', 'host2'], sfc_db.hosts())
         agents.clear()
         why = ('not ready: ports on several hosts, of which one has no'
                ' tunnel_ip; choose ports on one host, or let the operator set'
                ' tunnel_ip of [clickos_agent]')
-        with self.assertLogs(rows.LOG.logger, 'INFO') as logs:
+        with self.assertLogs(sfc_db.LOG.logger, 'INFO') as logs:
             for _poll in range(2):
                 self.assertEqual({'chains': [], 'kept': ['chain'],
                                   'rights': {'chain': []},
                                   'places': {'chain': [['vale0', 101],
                                                        ['vale7', 4096 + 9]]},
                                   'reasons': {'chain': why}},
-                                 rows.chains_of('host1'))
+                                 sfc_db.chains_of('host1'))
             agents['host1'] = agents['host2'] = '192.0.2.1'
-            rows.chains_of('host1')
+            sfc_db.chains_of('host1')
         self.assertEqual([f'Port chain chain: {why}',
                           'Port chain chain: is ready'],
                          [record.getMessage() for record in logs.records])
@@ -138,10 +138,10 @@ class PluginTest(base.TablesCase):
         self.assertEqual({
             'chains': [], 'kept': [], 'rights': {}, 'places': {}, 'reasons': {
                 'chain': 'not ready: no hop or no classifier'}},
-            rows.chains_of('host1'))
+            sfc_db.chains_of('host1'))
         sfc.get_port_chains.return_value = []
-        rows.chains_of('host1')
-        self.assertEqual({}, rows._reasons._known)
+        sfc_db.chains_of('host1')
+        self.assertEqual({}, sfc_db._reasons._known)
 
     def set_segments(self):
         """Let hosts carry two of the networks, and of one a segment."""
@@ -173,7 +173,7 @@ class PluginTest(base.TablesCase):
             self.assertEqual({'chains': [], 'kept': ['chain'],
                               'rights': {'chain': None},
                               'places': {'chain': None}, 'reasons': {}},
-                             rows.chains_of('host1'))
+                             sfc_db.chains_of('host1'))
             method.return_value = complete
 
     def test_an_update_keeps_the_order_of_its_groups(self):

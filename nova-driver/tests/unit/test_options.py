@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every option is published, typed and explained."""
 
+import os
+import tempfile
+
+from oslo_config import cfg
 import testtools
 
 import clickos_agent.conf
@@ -29,12 +33,23 @@ class OptionsTest(testtools.TestCase):
         self.assertEqual({'cosmosd_socket',
                           'interface_mappings', 'metrics_host',
                           'metrics_port', 'neutron_transport_url',
-                          'port_look_interval', 'report_interval',
+                          'port_resync_interval', 'report_interval',
                           'state_dir', 'tunnel_ip'},
                          found['clickos_agent'])
         self.assertLessEqual(
             set(CLICKOS) | {'auth_type', 'auth_url', 'timeout',
                             'endpoint_override'}, found['clickos'])
+
+    def test_former_names(self):
+        """Files of the release before 1.0 are read as they are."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'agent.conf')
+            with open(path, 'w') as file:
+                file.write('[clickos_agent]\nport_look_interval = 7\n')
+            conf = cfg.ConfigOpts()
+            clickos_agent.conf.register_opts(conf)
+            conf(['--config-file', path], project='test')
+            self.assertEqual(7, conf.clickos_agent.port_resync_interval)
 
     def test_help(self):
         ours = [option for group, options in self.published()

@@ -44,7 +44,7 @@ def _add_commands(subparsers):
     parser.add_argument('revision', nargs='?', default='head')
     parser.add_argument(
         '--expand', action='store_true', help='only the migrations that a'
-        ' service of the release before can work beside')
+        ' running service of the release before tolerates')
     subparsers.add_parser(
         'rotate-secrets', help='encrypt all secrets with the first file of'
         ' [clickos_api] secret_key_files')

@@ -30,7 +30,8 @@ def list_rules():
         rule.name, rule.check_str, rule.description,
         [{'method': each.method, 'path': each.allowed_by(rule.name)}
          for each in operations.OPERATIONS if each.allowed_by(rule.name)],
-        scope_types=rule.scope_types) for rule in policy.RULES]
+        scope_types=rule.scope_types,
+        deprecated_rule=rule.deprecated_rule) for rule in policy.RULES]
 
 
 def blueprint(service):
@@ -151,9 +152,9 @@ def list_events(request):
     return {'events': request.service.events.of(request.found)}
 
 
-@operation('POST', '/flows', policy.FLOWS_GIVE, {200: shapes.FLOWS_ANSWER},
-           GUESTS, shapes.FLOWS)
-def give_flows(request):
+@operation('POST', '/flows', policy.FLOWS_TRANSFER,
+           {200: shapes.FLOWS_ANSWER}, GUESTS, shapes.FLOWS)
+def transfer_flows(request):
     """Let other servers of the project continue the flows of this one.
 
     This one opens no further flow for a minute (ADR 0090). 409 ``flows`` if a
@@ -161,11 +162,11 @@ def give_flows(request):
     sent again.
     """
     to = list(dict.fromkeys(key.lower() for key in request.body['to']))
-    given = request.service.give_flows(request.found, [
-        request.find('servers', key, policy.FLOWS_GIVE) for key in to])
-    request.notify('flows.give', {'server_id': request.found.id, 'to': to,
-                                  'flows': given})
-    return {'flows': given}
+    count = request.service.transfer_flows(request.found, [
+        request.find('servers', key, policy.FLOWS_TRANSFER) for key in to])
+    request.notify('flows.transfer', {'server_id': request.found.id, 'to': to,
+                                      'flows': count})
+    return {'flows': count}
 
 
 @operation('PUT', '/configuration', policy.CONFIG_REPLACE, shapes.CHANGED,

@@ -101,8 +101,8 @@ WRITES = body(writes=items('a list of at least one [HANDLER, VALUE]', _WRITE,
 READS = body('max_age', names=items(
     f'a list of 1 to {limits.READS} handlers', _READ, 1, limits.READS),
     max_age={**MAX_AGE, 'type': ['number', 'null']})
-FLOWS = body(to=items(f'a list of 1 to {flows.MAX_TAKERS} servers', UUID, 1,
-                      flows.MAX_TAKERS))
+FLOWS = body(to=items(f'a list of 1 to {flows.MAX_TARGETS} servers', UUID, 1,
+                      flows.MAX_TARGETS))
 CONFIGURATION = body('config_name', **_CONFIG)
 REVISION_BODY = body(revision=NUMBER)
 STATE_BODY = body('config_name', 'writes', **_CONFIG, writes=_STATE_WRITES)

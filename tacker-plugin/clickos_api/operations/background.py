@@ -60,7 +60,7 @@ class Background:
         options = self._conf.clickos_api
         metrics.serve(self._service, options)
         for name, interval_s, work in (
-                ('settle', options.settle_interval, self.settle),
+                ('settle', options.pending_change_poll_interval, self.settle),
                 ('share', options.share_interval, self._service.limits.work),
                 ('prune', options.prune_interval, self.prune)):
             if interval_s:

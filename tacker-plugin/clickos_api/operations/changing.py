@@ -134,7 +134,7 @@ class Changes:
                 change.end(exc)
                 raise
             return change.verdict(
-                job, service.options.verdict_wait if slot else 0)
+                job, service.options.change_wait_timeout if slot else 0)
 
     def _begin(self, server, body, may_wait):
         return Change(self._service, server, self._service.store.begin(

@@ -9,7 +9,7 @@ from clickos_api import errors
 
 
 class Guest:
-    """A guest that gives or takes flows.
+    """A guest that sends or receives flows.
 
     :param name: the id of its server
     :param agent: rpc.Agent
@@ -27,12 +27,12 @@ class Guest:
         return [each['name'] for each in self._list() if each['write']]
 
 
-def give(giver, takers):
+def transfer(source, targets):
     """Let guests go on with the flows of another one; return how many.
 
     :raises errors.ApiError: (code flows) if they cannot take all
     """
     try:
-        return flows.give(giver, takers)
+        return flows.transfer(source, targets)
     except flows.FlowsError as exc:
         raise errors.ApiError(str(exc), code='flows', status=409)

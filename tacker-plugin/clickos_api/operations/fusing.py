@@ -43,12 +43,12 @@ class Fusing:
                            f' {found.chain_id}; write to the server of the'
                            ' hop, or unfuse the chain')
 
-    def flows(self, giver, takers, guest):
-        """Return the giver and the takers as clickos_client.flows has them.
+    def flows(self, source, targets, guest):
+        """Return the source and the targets as clickos_client.flows has them.
 
         :param guest: makes one of a server
         """
-        hops = {each.id: self.of_hop(each) for each in (giver, *takers)}
+        hops = {each.id: self.of_hop(each) for each in (source, *targets)}
 
         def part(server, other):
             """Return a server, as one of its hops for the other one."""
@@ -57,9 +57,9 @@ class Fusing:
                 return flows.Part(guest(server), found[1].prefix)
             return None
 
-        parts = [part(giver, taker) for taker in takers]
-        return (next(filter(None, parts), None) or guest(giver),
-                [part(taker, giver) or guest(taker) for taker in takers])
+        parts = [part(source, target) for target in targets]
+        return (next(filter(None, parts), None) or guest(source),
+                [part(target, source) or guest(target) for target in targets])
 
     @staticmethod
     def show(found):

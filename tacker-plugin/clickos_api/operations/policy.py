@@ -9,7 +9,7 @@ from clickos_api import errors
 LIST = 'clickos:handler:list'
 READ = 'clickos:handler:read'
 WRITE = 'clickos:handler:write'
-FLOWS_GIVE = 'clickos:flows:give'
+FLOWS_TRANSFER = 'clickos:flows:transfer'
 CONFIG_REPLACE = 'clickos:configuration:replace'
 PORT_LIST = 'clickos:port:list'
 EVENT_LIST = 'clickos:event:list'
@@ -38,10 +38,17 @@ SERVICE = 'role:service or role:admin'
 ADMIN = 'role:admin'
 
 
-def _rule(name, check, description):
-    """Return a rule; routes.list_rules() adds the operations that name it."""
-    return policy.RuleDefault(name, check, description,
-                              scope_types=['project'])
+def _rule(name, check, description, former=None):
+    """Return a rule; routes.list_rules() adds the operations that name it.
+
+    :param former: its name in the release before 1.0, under which an
+        operator's file may still set it
+    """
+    return policy.RuleDefault(
+        name, check, description, scope_types=['project'],
+        deprecated_rule=former and policy.DeprecatedRule(
+            former, check, deprecated_reason=f'renamed to {name}',
+            deprecated_since='1.0'))
 
 
 RULES = [
@@ -50,8 +57,8 @@ RULES = [
     _rule(WRITE, OWNER_MEMBER, 'Write handlers of a guest.'),
     _rule(CONFIG_REPLACE, OWNER_MEMBER,
           'Replace the configuration of a running guest.'),
-    _rule(FLOWS_GIVE, OWNER_MEMBER,
-          'Transfer the flows of a guest to others.'),
+    _rule(FLOWS_TRANSFER, OWNER_MEMBER,
+          'Transfer the flows of a guest to others.', 'clickos:flows:give'),
     _rule(STATE_SHOW, f'({OWNER_READER}) or {SERVICE}',
           'Show the writes that a restart of a guest repeats.'),
     _rule(STATE_DELETE, f'({OWNER_MEMBER}) or {ADMIN}',

@@ -291,7 +291,8 @@ class SharedLimits:
             _require_free(others, handlers, server_ids)
 
     def _wait_for_turn(self, key):
-        deadline_s = time.monotonic() + self._service.options.verdict_wait + 2
+        deadline_s = 2 + time.monotonic() \
+            + self._service.options.change_wait_timeout
         while time.monotonic() < deadline_s:
             turn = self._begin(key)
             if turn:

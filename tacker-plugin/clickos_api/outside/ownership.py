@@ -124,7 +124,7 @@ class Cloud:
         return found
 
     def _remember(self, found):
-        ttl_s = self._conf.clickos_api.ownership_ttl
+        ttl_s = self._conf.clickos_api.server_cache_ttl
         with self._knowing:
             self._known[found.id] = (time.monotonic() + ttl_s, found)
             self._known.move_to_end(found.id)
@@ -170,7 +170,7 @@ class Cloud:
         return _choose(guests, target)
 
     def _remember_claim(self, key, guests):
-        ttl_s = min(_CLAIM_S, self._conf.clickos_api.ownership_ttl)
+        ttl_s = min(_CLAIM_S, self._conf.clickos_api.server_cache_ttl)
         with self._knowing:
             self._claims[key] = (time.monotonic() + ttl_s, guests)
             self._claims.move_to_end(key)

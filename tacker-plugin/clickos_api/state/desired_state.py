@@ -60,7 +60,7 @@ class Store:
         options = conf.clickos_api
         self._turns = turns.Turns()
         bus_s = timing.bus_s(options.guest_timeout)
-        self._turn_s = min(bus_s, options.verdict_wait)
+        self._turn_s = min(bus_s, options.change_wait_timeout)
         self._busy_s = bus_s + _MARGIN_S
         self._max_handlers = options.max_handlers
         self._max_bytes = options.max_state_bytes

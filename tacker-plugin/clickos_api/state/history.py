@@ -23,7 +23,7 @@ def change(store, key, number):
             raise errors.NotFound(
                 f'change {number}: could not be found; the newest are kept',
                 code='no-such-change')
-        return _shown(row)
+        return _to_view(row)
 
 
 def changes(store, key):
@@ -33,10 +33,10 @@ def changes(store, key):
             sa.select(models.Change)
             .where(models.Change.state_key == key)
             .order_by(models.Change.number.desc())).all()
-        return [_shown(row) for row in rows]
+        return [_to_view(row) for row in rows]
 
 
-def _shown(row):
+def _to_view(row):
     shown = {'number': row.number, 'status': row.status,
              'created_at': row.created_at.isoformat() + 'Z'}
     if row.revision is not None:

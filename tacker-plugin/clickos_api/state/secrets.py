@@ -55,12 +55,12 @@ class Secrets:
                                 name=name, sealed=sealed,
                                 created_at=desired_state.now())
             session.add(row)
-            return _shown(row)
+            return _to_view(row)
 
     def list(self, project_id):
         """List a project's secrets, without values."""
         with self._store.reader() as session:
-            return [_shown(row) for row in session.scalars(
+            return [_to_view(row) for row in session.scalars(
                 sa.select(models.Secret)
                 .where(models.Secret.project_id == project_id)
                 .order_by(models.Secret.created_at, models.Secret.id))]
@@ -71,7 +71,7 @@ class Secrets:
         :raises errors.NotFound: if the project has none of this id
         """
         with self._store.reader() as session:
-            return _shown(_own(session, project_id, secret_id))
+            return _to_view(_own(session, project_id, secret_id))
 
     def delete(self, project_id, secret_id):
         """Forget a secret.
@@ -194,7 +194,7 @@ def _own(session, project_id, secret_id):
     return row
 
 
-def _shown(row):
+def _to_view(row):
     return {'id': row.id, 'name': row.name,
             'reference': secrets.reference(row.id),
             'created_at': row.created_at.isoformat() + 'Z'}

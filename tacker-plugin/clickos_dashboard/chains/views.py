@@ -56,7 +56,7 @@ class _ChainMixin(object):
         try:
             return self.read(self.request, self.kwargs['chain_id'])
         except Exception:
-            exceptions.handle(self.request, _('There is no such chain.'),
+            exceptions.handle(self.request, _('No such chain.'),
                               redirect=reverse(_INDEX))
 
 

@@ -51,7 +51,7 @@ class EditorView(views.HorizonTemplateView):
         try:
             return api.nova.server_get(self.request, self.server_id)
         except Exception:
-            exceptions.handle(self.request, _('There is no such guest.'),
+            exceptions.handle(self.request, _('No such guest.'),
                               redirect=reverse(_INDEX))
 
     @functools.cached_property

@@ -59,7 +59,7 @@ class DetailView(tabs.TabbedTableView):
             return api.nova.server_get(self.request,
                                        str(self.kwargs['server_id']))
         except Exception:
-            exceptions.handle(self.request, _('There is no such guest.'),
+            exceptions.handle(self.request, _('No such guest.'),
                               redirect=reverse(_INDEX))
 
     def get_context_data(self, **kwargs):

@@ -96,7 +96,7 @@ class DetailView(views.HorizonTemplateView):
         try:
             package = with_names(tacker.package(self.request, package_id))
         except Exception:
-            exceptions.handle(self.request, _('There is no such package.'),
+            exceptions.handle(self.request, _('No such package.'),
                               redirect=reverse(_INDEX))
         context['package'] = package
         if package['onboardingState'] == 'ONBOARDED':

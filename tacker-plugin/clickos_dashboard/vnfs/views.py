@@ -93,7 +93,7 @@ class _VnfMixin(object):
         try:
             return tacker.vnf(self.request, self.kwargs['vnf_id'])
         except Exception:
-            exceptions.handle(self.request, _('There is no such VNF.'),
+            exceptions.handle(self.request, _('No such VNF.'),
                               redirect=reverse(_INDEX))
 
 

@@ -5,8 +5,8 @@ from osc_lib.cli import format_columns
 from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 
 descriptor_reader = lazy.module('clickos_client.descriptor_reader')
 packages = lazy.module('clickos_osc.packages')
@@ -20,10 +20,10 @@ class ListCatalog(command.Lister):
 
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""
-        with shown.refusals():
+        with formatting.refusals():
             found = self.app.client_manager.clickos.list_catalog()
         return ('Name', 'Product', 'Version', 'Provider', 'Description'), [
-            tuple(shown.line(each[key]) for key in (
+            tuple(formatting.line(each[key]) for key in (
                 'name', 'product', 'version', 'provider', 'description'))
             for each in found]
 
@@ -47,28 +47,29 @@ class ShowCatalog(command.ShowOne):
         content = packages.from_catalog(self.app.client_manager.clickos, name)
         if content is None:
             raise exceptions.CommandError(
-                f'{shown.line(name[:64])}: no such package in the catalog')
+                f'{formatting.line(name[:64])}: no such package in the'
+                ' catalog')
         with packages.damages(name):
             found = descriptor_reader.read(content)
             product = descriptor_reader.product(content)
         points = [each['name'] for each in found['connection_points']
                   if not each['internal']]
         return zip(*(
-            ('name', shown.line(name)),
-            ('product', shown.line(product[0])),
-            ('provider', shown.line(product[1])),
-            ('version', shown.line(product[2])),
-            ('description', shown.line(found['description'])),
-            ('flavour', shown.line(found['flavour'])),
+            ('name', formatting.line(name)),
+            ('product', formatting.line(product[0])),
+            ('provider', formatting.line(product[1])),
+            ('version', formatting.line(product[2])),
+            ('description', formatting.line(found['description'])),
+            ('flavour', formatting.line(found['flavour'])),
             ('connection_points', format_columns.ListColumn(
-                list(map(shown.line, points)))),
+                list(map(formatting.line, points)))),
             ('properties', format_columns.ListDictColumn(
                 [_property(each) for each in found['properties']]))))
 
 
 def _property(each):
-    return {'name': shown.line(each['name']),
-            'type': shown.line(each['type']),
-            'default': shown.line(str(each['default'])),
+    return {'name': formatting.line(each['name']),
+            'type': formatting.line(each['type']),
+            'default': formatting.line(str(each['default'])),
             'changes_live': each['live'],
-            'description': shown.line(each['description'])}
+            'description': formatting.line(each['description'])}

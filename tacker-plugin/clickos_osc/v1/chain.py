@@ -9,8 +9,8 @@ from osc_lib.cli import format_columns
 from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 
 chains = lazy.module('clickos_client.chains')
 combiner = lazy.module('clickos_client.combiner')
@@ -56,7 +56,7 @@ class ListChain(command.Lister):
         network = self.app.client_manager.sdk_connection.network
         with _refusals():
             return ('ID', 'Name', 'Hops', 'Symmetric'), [
-                (chain.id, shown.line(chain.name),
+                (chain.id, formatting.line(chain.name),
                  _path(chains.hops(network, chain)),
                  bool(chain.chain_parameters.get('symmetric')))
                 for chain in network.sfc_port_chains()]
@@ -139,7 +139,8 @@ def _wanted(manager, args):
         flows += [hops.flow(manager, each) for each in pairs]
     if not flows or not wanted:
         raise exceptions.CommandError(
-            f'chain {shown.line(args.name)}: needs a hop and a --classifier')
+            f'chain {formatting.line(args.name)}: needs a hop and a'
+            ' --classifier')
     return wanted, flows, is_fused
 
 
@@ -180,7 +181,7 @@ class SetChain(_ChainCommand, command.ShowOne):
         """Change it; return columns and values."""
         if not args.name and not args.classifier:
             raise exceptions.CommandError(
-                f'chain {shown.line(chain.name)}: nothing to change; give'
+                f'chain {formatting.line(chain.name)}: nothing to change; give'
                 ' --name or --classifier')
         manager = self.app.client_manager
         wanted = [hops.classifier(manager, text) for text in args.classifier]
@@ -225,7 +226,7 @@ class ShowChainStats(_ChainCommand, command.Lister):
         return _COLUMNS, rows
 
     def _read(self, chain):
-        with shown.refusals():
+        with formatting.refusals():
             return self.app.client_manager.clickos.chain(chain.id)
 
 
@@ -302,7 +303,7 @@ class ReorderHops(_ChainCommand):
         places = [chains.find_hop(found, name) for name in args.hop]
         if sorted(places) != list(range(len(found))):
             raise exceptions.CommandError(
-                f'chain {shown.line(chain.name)}: name each of its hops'
+                f'chain {formatting.line(chain.name)}: name each of its hops'
                 f' once: {_path(found)}')
         chains.replace(network, chain,
                        [chain.port_pair_groups[place] for place in places])
@@ -328,8 +329,8 @@ class FuseChain(_ChainCommand):
     def act(self, network, chain, args):
         """Fuse, and tell the new server."""
         server = _fuse(self.app.client_manager, chain, args)
-        self.app.stdout.write(f'{shown.line(chain.name)}: fused in'
-                              f' {shown.line(server.name)}\n')
+        self.app.stdout.write(f'{formatting.line(chain.name)}: fused in'
+                              f' {formatting.line(server.name)}\n')
 
 
 class UnfuseChain(_ChainCommand):
@@ -350,7 +351,7 @@ class UnfuseChain(_ChainCommand):
 
     def act(self, network, chain, args):
         """Unfuse."""
-        with shown.refusals():
+        with formatting.refusals():
             fusion.unfuse(_cloud(self.app.client_manager), chain,
                           args.drop_flows)
 
@@ -380,11 +381,12 @@ def _fuse(manager, chain, args):
     flavor = args.flavor and manager.sdk_connection.compute.find_flavor(
         args.flavor, ignore_missing=False).id
     try:
-        with shown.refusals():
+        with formatting.refusals():
             return fusion.fuse(_cloud(manager), chain, flavor, args.program)
     except combiner.CombinerError as exc:
         raise exceptions.CommandError(
-            f'{shown.text(str(exc))}; "make click" builds the program, and'
+            f'{formatting.text(str(exc))}; "make click" builds the program,'
+            ' and'
             ' --program names another one')
 
 
@@ -404,7 +406,7 @@ def _overlaps(chain):
         text = str(getattr(exc, 'details', None) or exc)
         if not any(key in text for key in chain.flow_classifiers):
             raise
-        raise exceptions.CommandError(shown.text(
+        raise exceptions.CommandError(formatting.text(
             f'{text}; that one is of the chain itself. Neutron accepts both'
             ' if the operator sets the service plugin vale_flow_classifier'
             ' instead of flow_classifier'))
@@ -416,10 +418,10 @@ def _refusals():
     try:
         yield
     except chains.ChainError as exc:
-        raise exceptions.CommandError(shown.text(str(exc)))
+        raise exceptions.CommandError(formatting.text(str(exc)))
     except sdk_exc.SDKException as exc:
         raise exceptions.CommandError(
-            shown.text(getattr(exc, 'details', None) or str(exc)))
+            formatting.text(getattr(exc, 'details', None) or str(exc)))
 
 
 def _view(network, chain):
@@ -428,11 +430,11 @@ def _view(network, chain):
     described = chains.described(network, chain)
     return zip(*(
         ('id', chain.id),
-        ('name', shown.line(chain.name)),
-        ('network', shown.line(described['network'])),
-        ('direction', shown.line(described['direction'])),
+        ('name', formatting.line(chain.name)),
+        ('network', formatting.line(described['network'])),
+        ('direction', formatting.line(described['direction'])),
         ('classifiers', format_columns.ListColumn(
-            [shown.line(text) for text in described['classifiers']])),
+            [formatting.line(text) for text in described['classifiers']])),
         ('hops', _path(found)),
         ('ports', format_columns.ListDictColumn(
             [_pair(hop, pair) for hop in found for pair in hop.pairs])),
@@ -440,12 +442,13 @@ def _view(network, chain):
 
 
 def _pair(hop, pair):
-    return {'hop': shown.line(hop.name), 'guest': shown.line(pair.name),
+    return {'hop': formatting.line(hop.name),
+            'guest': formatting.line(pair.name),
             'ingress': pair.ingress, 'egress': pair.egress}
 
 
 def _path(found):
-    return ', '.join(shown.line(hop.name) for hop in found)
+    return ', '.join(formatting.line(hop.name) for hop in found)
 
 
 def _row(name, before, after, seconds):
@@ -453,6 +456,6 @@ def _row(name, before, after, seconds):
         max(0, after[key] - before[key]) / seconds for key in _COUNTERS)
     live = (f'{after["live_pairs"]}/{after["pairs"]}'
             if 'pairs' in after else '')
-    return (shown.line(name), live, round(packets), round(8 * octets),
+    return (formatting.line(name), live, round(packets), round(8 * octets),
             round(drops), *(after[key] for key in _COUNTERS),
             after.get('looped', 0))

@@ -10,8 +10,8 @@ import re
 
 from clickos_osc import command
 from clickos_osc import files
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc.v1 import guest
 
 checker = lazy.module('clickos_osc.checker')
@@ -37,7 +37,7 @@ class ShowConfig(guest.EachGuestCommand):
         """Ask and print; of several guests under their names."""
         manager = self.app.client_manager
         for short, target in self.each(parsed_args):
-            text = shown.text(running(manager, target)).rstrip('\n')
+            text = formatting.text(running(manager, target)).rstrip('\n')
             self.app.stdout.write(
                 (f'==> {short} <==\n' if short else '') + text + '\n')
 
@@ -120,8 +120,8 @@ class DiffConfig(guest.GuestCommand):
         found = running(manager, target)
         lines = list(difflib.unified_diff(
             found.splitlines(), wanted.splitlines(),
-            shown.line(parsed_args.guest), parsed_args.file, lineterm=''))
-        self.app.stdout.write(''.join(shown.line(each) + '\n'
+            formatting.line(parsed_args.guest), parsed_args.file, lineterm=''))
+        self.app.stdout.write(''.join(formatting.line(each) + '\n'
                                       for each in lines))
         return int(bool(lines))
 
@@ -151,11 +151,11 @@ class ReplaceConfig(guest.GuestCommand):
         """Replace and say so."""
         manager = self.app.client_manager
         text = files.text(parsed_args.file)
-        with shown.refusals():
+        with formatting.refusals():
             revision = manager.clickos.replace_config(
                 guest.find(manager, parsed_args), text,
                 _name(parsed_args.file))
-        answer = (f'{shown.line(parsed_args.guest)}: replaced, revision'
+        answer = (f'{formatting.line(parsed_args.guest)}: replaced, revision'
                   f' {revision}')
         if parsed_args.format == 'json':
             answer = json.dumps({'revision': revision})
@@ -170,7 +170,7 @@ def _name(path):
 
 def running(manager, target):
     """Return the text of the configuration that a guest runs."""
-    with shown.refusals():
+    with formatting.refusals():
         return manager.clickos.read(target, _HANDLER)
 
 
@@ -178,6 +178,6 @@ def _row(path, text):
     """Return file, line, column and fault of a line of the program."""
     place = checker.PLACE.match(text)
     if place is None:
-        return path, '', '', shown.line(text)
+        return path, '', '', formatting.line(text)
     return (path, int(place['line']), int(place['column']),
-            shown.line(place['fault']))
+            formatting.line(place['fault']))

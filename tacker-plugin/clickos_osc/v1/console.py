@@ -3,7 +3,7 @@
 
 from osc_lib.cli import parseractions
 
-from clickos_osc import shown
+from clickos_osc import formatting
 from clickos_osc.v1 import guest
 
 
@@ -41,10 +41,10 @@ class ShowConsole(guest.EachGuestCommand):
         manager = self.app.client_manager
         if not args.all:
             return [('', guest.server_id(manager, args))]
-        return [(shown.line(each.name), each.server_id)
+        return [(formatting.line(each.name), each.server_id)
                 for _, each in guest.guests(manager, args) if each.server_id]
 
     def _console(self, server_id, lines):
         compute = self.app.client_manager.sdk_connection.compute
         answer = compute.get_server_console_output(server_id, length=lines)
-        return shown.text((answer or {}).get('output') or '').rstrip('\n')
+        return formatting.text((answer or {}).get('output') or '').rstrip('\n')

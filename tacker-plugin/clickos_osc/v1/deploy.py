@@ -6,8 +6,8 @@ import contextlib
 from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc.v1 import lifecycle
 from clickos_osc.v1 import vnf as vnf_commands
 from clickos_osc import waiting
@@ -77,12 +77,13 @@ class DeployVnf(lifecycle.Progress, command.ShowOne):
     def _onboarded(self, source, package, undo):
         """Return the VNFD's id; on-board the package if it is new."""
         if package.id:
-            self.log_line(f'{shown.line(package.name)}: package {package.id}')
+            self.log_line(f'{formatting.line(package.name)}: package'
+                          f' {package.id}')
             return package.vnfd_id
         package_id, vnfd_id = packages.onboard(source, package)
         undo.callback(self._undo, source.delete_package, package_id,
                       'package')
-        self.log_line(f'{shown.line(package.name)}: package {package_id}'
+        self.log_line(f'{formatting.line(package.name)}: package {package_id}'
                       ' on-boarded')
         return vnfd_id
 
@@ -96,7 +97,8 @@ class DeployVnf(lifecycle.Progress, command.ShowOne):
             undo.pop_all()      # Tacker continues, and the text says so.
             raise
         if operation.state != 'COMPLETED':
-            reason = shown.text(operation.reason) or 'Tacker gives no reason'
+            reason = formatting.text(operation.reason) \
+                or 'Tacker gives no reason'
             raise exceptions.CommandError(
                 f'{begun} {operation.state}: {reason}')
 
@@ -109,7 +111,8 @@ class DeployVnf(lifecycle.Progress, command.ShowOne):
             how = (f'openstack vnf package delete {key}' if kind == 'package'
                    else f'openstack clickos vnf delete --force {key}')
             self.app.stderr.write(
-                f'{kind} {key} stays: {shown.text(str(exc))}; "{how}" removes'
+                f'{kind} {key} stays: {formatting.text(str(exc))}; "{how}"'
+                ' removes'
                 ' it\n')
 
 
@@ -124,12 +127,13 @@ def _name(source, name):
     """Return a name that no VNF of the project has."""
     if not name or len(name) > _MAX_NAME or not name.isprintable():
         raise exceptions.CommandError(
-            f'--name {shown.line(name[:64])}: expected 1 to {_MAX_NAME}'
+            f'--name {formatting.line(name[:64])}: expected 1 to {_MAX_NAME}'
             ' printable characters')
     ids = source.ids(name)
     if ids:
         raise exceptions.CommandError(
-            f'--name {shown.line(name)}: VNF {", ".join(ids)} has this name;'
+            f'--name {formatting.line(name)}: VNF {", ".join(ids)} has this'
+            ' name;'
             ' choose another one')
     return name
 
@@ -155,6 +159,6 @@ def _vim(vims, wanted):
              if wanted in (None, vim['id'], vim['name'])]
     if not found or wanted and len(found) > 1:
         names = ', '.join(f'{vim["name"]} {vim["id"]}' for vim in vims)
-        raise exceptions.CommandError(shown.line(
+        raise exceptions.CommandError(formatting.line(
             f'--vim {wanted or ""}: expected one of: {names or "none"}'))
     return found[0]

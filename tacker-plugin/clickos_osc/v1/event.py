@@ -10,8 +10,8 @@ from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc.v1 import guest
 
 api = lazy.module('clickos_client.api')
@@ -141,8 +141,8 @@ def _pause():
 
 
 def _operation(each):
-    return Event(_time(each.began), 'vnf', shown.line(each.name),
-                 shown.line(each.state), shown.line(each.reason))
+    return Event(_time(each.began), 'vnf', formatting.line(each.name),
+                 formatting.line(each.state), formatting.line(each.reason))
 
 
 def _action(compute, server_id, name, each, reasons):
@@ -159,9 +159,9 @@ def _action(compute, server_id, name, each, reasons):
         steps = compute.get_server_action(each.request_id, server_id).events
         detail = '; '.join(step.details for step in steps or ()
                            if getattr(step, 'details', None))
-    return Event(_time(each.start_time), shown.line(name),
-                 shown.line(each.action), 'FAILED' if has_failed else '',
-                 shown.line(detail or each.message or ''))
+    return Event(_time(each.start_time), formatting.line(name),
+                 formatting.line(each.action), 'FAILED' if has_failed else '',
+                 formatting.line(detail or each.message or ''))
 
 
 def _time(text):
@@ -169,7 +169,7 @@ def _time(text):
     try:
         when = datetime.datetime.fromisoformat(text)
     except ValueError:
-        raise exceptions.CommandError(f'{shown.line(text)}: not a time')
+        raise exceptions.CommandError(f'{formatting.line(text)}: not a time')
     if when.tzinfo:
         when = when.astimezone(datetime.timezone.utc)
     return when.strftime('%Y-%m-%dT%H:%M:%SZ')

@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openstack clickos flow give | log."""
+"""openstack clickos flow transfer | log."""
+
+import logging
 
 from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc.v1 import guest
+
+LOG = logging.getLogger(__name__)
 
 flow_log = lazy.module('clickos_client.flow_log')
 
 
-class GiveFlow(guest.GuestCommand):
+class TransferFlow(guest.GuestCommand):
     """Transfer the flows of a guest that is to be removed to others.
 
     Run it before you remove the guest from its chain, and again afterwards.
     The guest keeps its flows, and opens no new ones for a minute.
 
-    Example: openstack clickos flow give nat-2 --to nat-0 --to nat-1
+    Example: openstack clickos flow transfer nat-2 --to nat-0 --to nat-1
     """
 
     def get_parser(self, prog_name):
@@ -29,14 +33,31 @@ class GiveFlow(guest.GuestCommand):
         return parser
 
     def take_action(self, parsed_args):
-        """Give, and say how many."""
+        """Transfer, and print the number of flows."""
         manager = self.app.client_manager
-        giver = guest.find(manager, parsed_args)
-        takers = [guest.find_server(manager, name) for name in parsed_args.to]
-        with shown.refusals():
-            flows = manager.clickos.give_flows(giver, takers)
-        self.app.stdout.write(f'{shown.line(parsed_args.guest)}: {flows}'
-                              f' flows given to {len(takers)} guests\n')
+        source = guest.find(manager, parsed_args)
+        targets = [guest.find_server(manager, name) for name in parsed_args.to]
+        with formatting.refusals():
+            flows = manager.clickos.transfer_flows(source, targets)
+        self.app.stdout.write(f'{formatting.line(parsed_args.guest)}: {flows}'
+                              f' flows transferred to {len(targets)} guests\n')
+
+
+class GiveFlow(TransferFlow):
+    """Transfer flows under the former name of the command.
+
+    Use "openstack clickos flow transfer" instead.
+
+    Example: openstack clickos flow give nat-2 --to nat-0 --to nat-1
+    """
+
+    deprecated = True
+
+    def take_action(self, parsed_args):
+        """Warn, and transfer."""
+        LOG.warning('"clickos flow give" is deprecated, use "clickos flow'
+                    ' transfer"')
+        return super().take_action(parsed_args)
 
 
 class ShowFlowLog(guest.EachGuestCommand, command.Lister):
@@ -65,7 +86,7 @@ class ShowFlowLog(guest.EachGuestCommand, command.Lister):
 def _dropped(manager, target):
     """Return the flow_log.Dropped of a guest."""
     try:
-        with shown.refusals():
+        with formatting.refusals():
             found = flow_log.read(manager.clickos, target)
     except ValueError as exc:
         raise exceptions.CommandError(f'The guest answers no log: {exc}')
@@ -79,6 +100,6 @@ def _dropped(manager, target):
 
 
 def _row(each):
-    return (shown.line(each.element), f'{each.age_ms / 1000:.1f}',
+    return (formatting.line(each.element), f'{each.age_ms / 1000:.1f}',
             each.packets, each.protocol, each.source, each.destination,
-            shown.line(each.reason))
+            formatting.line(each.reason))

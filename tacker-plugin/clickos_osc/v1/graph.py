@@ -6,8 +6,8 @@ import time
 from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc.v1 import guest
 
 graph = lazy.module('clickos_client.graph')
@@ -67,7 +67,7 @@ class ShowGraph(guest.GuestCommand, command.Lister):
 
 
 def _read(manager, found):
-    with shown.refusals():
+    with formatting.refusals():
         text = manager.clickos.read(found, graph.HANDLER)
     try:
         return graph.parse(text)
@@ -76,7 +76,7 @@ def _read(manager, found):
 
 
 def _end(end):
-    return f'{shown.line(end[0])} [{end[1]}]'
+    return f'{formatting.line(end[0])} [{end[1]}]'
 
 
 def _save(path, text):

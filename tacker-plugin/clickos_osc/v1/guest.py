@@ -6,8 +6,8 @@ import re
 from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 
 api = lazy.module('clickos_client.api')
 tacker = lazy.module('clickos_osc.tacker')
@@ -88,7 +88,7 @@ def targets(manager, args):
     """List (short name, guest); of --all each guest of the VNF."""
     if not args.all:
         return [('', find(manager, args))]
-    return [(shown.line(each.name), api.Vnf(vnf_id, each.id))
+    return [(formatting.line(each.name), api.Vnf(vnf_id, each.id))
             for vnf_id, each in guests(manager, args)]
 
 
@@ -176,7 +176,7 @@ def named(vnf, name):
              if name in (each.name, each.vdu, each.id)]
     if not found:
         raise exceptions.CommandError(
-            f'VNF instance {vnf.id} has no guest {shown.line(name)};'
+            f'VNF instance {vnf.id} has no guest {formatting.line(name)};'
             f' it has {_names(vnf)}')
     return found
 
@@ -191,7 +191,7 @@ def find_vnfs(source, names):
 
 
 def _names(vnf):
-    return ', '.join(f'{shown.line(each.name)} {each.id}'
+    return ', '.join(f'{formatting.line(each.name)} {each.id}'
                      for each in vnf.guests) or 'none'
 
 
@@ -231,9 +231,10 @@ def only_vnf(ids, name):
     """Return the one id of a VNF instance."""
     if not ids:
         raise exceptions.CommandError(
-            f'No VNF instance found for {shown.line(name)}')
+            f'No VNF instance found for {formatting.line(name)}')
     if len(ids) > 1:
         raise exceptions.CommandError(
-            f'More than one VNF instance is called {shown.line(name)}; use'
+            f'More than one VNF instance is called {formatting.line(name)};'
+            ' use'
             f' an ID: {", ".join(ids)}')
     return ids[0]

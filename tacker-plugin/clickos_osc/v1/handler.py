@@ -10,8 +10,8 @@ from osc_lib import exceptions
 
 from clickos_osc import command
 from clickos_osc import files
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc.v1 import guest
 
 graph = lazy.module('clickos_client.graph')
@@ -49,14 +49,15 @@ class ListHandler(guest.EachGuestCommand, command.Lister):
         clickos = self.app.client_manager.clickos
 
         def rows_of(target):
-            return [(shown.line(each['name']), each['read'], each['write'])
+            return [(formatting.line(each['name']), each['read'],
+                     each['write'])
                     for each in _handlers(clickos, target, parsed_args)]
         return self.table(parsed_args, ('Handler', 'Read', 'Write'), rows_of)
 
 
 def _handlers(clickos, target, args):
     """List the handlers of a guest that the arguments ask for."""
-    with shown.refusals():
+    with formatting.refusals():
         found = clickos.list_handlers(target)
     if args.element:
         found = [each for each in found if _element(each) == args.element]
@@ -72,7 +73,7 @@ def _element(handler):
 
 def _of_class(clickos, target, pattern):
     """Return the names of the router's elements of a class."""
-    with shown.refusals():
+    with formatting.refusals():
         text = clickos.read(target, graph.HANDLER)
     try:
         elements = graph.parse(text).elements
@@ -120,12 +121,12 @@ class ReadHandler(guest.EachGuestCommand, command.ShowOne):
         """Ask; return handlers and values."""
         manager, found = self.app.client_manager, {}
         for short, target in self.each(parsed_args):
-            with shown.refusals():
+            with formatting.refusals():
                 values = guest.values(manager, target, parsed_args.handler,
                                       parsed_args.max_age)
             found.update((guest.led(short, name), value)
                          for name, value in values.items())
-        return zip(*((shown.line(name), Value(value))
+        return zip(*((formatting.line(name), Value(value))
                      for name, value in found.items()))
 
     def produce_output(self, parsed_args, column_names, data):
@@ -143,7 +144,7 @@ class Value(columns.FormattableColumn):
 
     def human_readable(self):
         """Return what a terminal can show."""
-        return shown.text(self._value)
+        return formatting.text(self._value)
 
 
 def _as_text(values):
@@ -204,7 +205,7 @@ class WriteHandler(guest.EachGuestCommand):
 
     def _write(self, args, short, target, value):
         """Write to one guest and say so."""
-        with shown.refusals():
+        with formatting.refusals():
             revision = self.app.client_manager.clickos.write(
                 target, args.handler, value)
         text = f'{guest.led(short, args.handler)}: {_said(revision)}'

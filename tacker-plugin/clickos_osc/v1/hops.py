@@ -4,8 +4,8 @@
 from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc.v1 import guest
 
 chains = lazy.module('clickos_client.chains')
@@ -76,7 +76,8 @@ def flow(manager, pairs):
         else:
             known = ', '.join((*_TEXTS, *_RANGES, *_PORTS))
             raise exceptions.CommandError(
-                f'--classifier {shown.line(key)}: expected one of {known}')
+                f'--classifier {formatting.line(key)}: expected one of'
+                f' {known}')
     if any(':' in values.get(f'{side}_ip_prefix', '')
            for side in ('source', 'destination')):
         values.setdefault('ethertype', 'IPv6')
@@ -89,7 +90,7 @@ def _range(key, value):
         ends = (int(first), int(last or first))
     except ValueError:
         raise exceptions.CommandError(
-            f'--classifier {key}={shown.line(value)}: expected a port, or'
+            f'--classifier {key}={formatting.line(value)}: expected a port, or'
             ' <first>:<last>')
     name = key.replace('-', '_')
     return {f'{name}_range_min': ends[0], f'{name}_range_max': ends[1]}
@@ -98,12 +99,14 @@ def _range(key, value):
 def _checked(name, options):
     for key in options.keys() - set(_OPTIONS):
         raise exceptions.CommandError(
-            f'--hop {shown.line(name)}: {shown.line(key)}: expected one of'
+            f'--hop {formatting.line(name)}: {formatting.line(key)}:'
+            ' expected one of'
             f' {", ".join(_OPTIONS)}')
     weight = options.get('weight', '1')
     if not weight.isdecimal() or not 0 <= int(weight) <= _MAX_WEIGHT:
         raise exceptions.CommandError(
-            f'--hop {shown.line(name)}: weight: expected 0 to {_MAX_WEIGHT}')
+            f'--hop {formatting.line(name)}: weight: expected 0 to'
+            f' {_MAX_WEIGHT}')
     return {**options, 'weight': int(weight)}
 
 
@@ -114,7 +117,7 @@ def _pairs(place, text):
         key, separator, value = pair.partition('=')
         if not separator or not value or key in values:
             raise exceptions.CommandError(
-                f'{shown.line(place)}: {shown.line(pair)}: expected'
+                f'{formatting.line(place)}: {formatting.line(pair)}: expected'
                 ' <key>=<value>, each key once')
         values[key] = value
     return values
@@ -128,7 +131,7 @@ def _guests(manager, name, options):
         server = compute.find_server(name, ignore_missing=True)
         if server is None:
             raise exceptions.CommandError(
-                f'--hop {shown.line(name)}: no VNF and no server has this'
+                f'--hop {formatting.line(name)}: no VNF and no server has this'
                 ' name or ID')
         servers = {server.id: None}
     return [_guest(manager, name, server, ports, options)
@@ -150,7 +153,8 @@ def _vnf_servers(manager, name):
             servers.setdefault(port.device_id, []).append(port.id)
     if not servers:
         raise exceptions.CommandError(
-            f'--hop {shown.line(name)}: the VNF has no guest; instantiate it')
+            f'--hop {formatting.line(name)}: the VNF has no guest;'
+            ' instantiate it')
     return servers
 
 

@@ -4,8 +4,8 @@
 from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc.v1 import guest
 from clickos_osc import waiting
 
@@ -68,7 +68,7 @@ class VnfsCommand(Progress, command.Lister):
             for each, operation in ended.items():
                 self._ended(source, each, operation, rows)
         self.is_failed = any(row[-1] for row in rows.values())
-        return _COLUMNS, [(vnf.id, shown.line(vnf.name), *rows[vnf.id])
+        return _COLUMNS, [(vnf.id, formatting.line(vnf.name), *rows[vnf.id])
                           for vnf in vnfs]
 
     def run(self, parsed_args):
@@ -170,7 +170,8 @@ class RetryVnf(VnfsCommand):
         if last is None or last.state != 'FAILED_TEMP':
             state = f'{last.name} {last.state}' if last else 'none'
             raise exceptions.CommandError(
-                f'{shown.line(vnf.name)}: no operation waits for a retry; the'
+                f'{formatting.line(vnf.name)}: no operation waits for a'
+                ' retry; the'
                 f' last operation: {state}')
         source.decide(last.id, 'retry')
         return last.name, last.id
@@ -210,7 +211,8 @@ class DeleteVnf(VnfsCommand):
                 return terminate(source, vnf)
         elif vnf.launched:
             raise exceptions.CommandError(
-                f'{shown.line(vnf.name)}: has guests; "openstack clickos vnf'
+                f'{formatting.line(vnf.name)}: has guests; "openstack'
+                ' clickos vnf'
                 f' terminate {vnf.id} --wait" ends them, and --force does'
                 ' both')
         source.delete(vnf.id)
@@ -252,8 +254,8 @@ class ScaleVnf(Progress, command.ShowOne):
         state = 'nothing to do'
         if steps:
             state = self._scale(source, vnf, aspect, steps, parsed_args)
-        return zip(*(('id', vnf.id), ('name', shown.line(vnf.name)),
-                     ('aspect', shown.line(aspect)), ('from', level),
+        return zip(*(('id', vnf.id), ('name', formatting.line(vnf.name)),
+                     ('aspect', formatting.line(aspect)), ('from', level),
                      ('to', parsed_args.level), ('state', state)))
 
     def _scale(self, source, vnf, aspect, steps, args):
@@ -275,7 +277,7 @@ def _give_up(source, vnf):
     last = vnf.operation
     if last and last.under_way:
         raise exceptions.CommandError(
-            f'{shown.line(vnf.name)}: {last.name} is under way')
+            f'{formatting.line(vnf.name)}: {last.name} is under way')
     if last and last.state == 'FAILED_TEMP':
         source.decide(last.id, 'fail')
 
@@ -283,16 +285,18 @@ def _give_up(source, vnf):
 def _aspect(vnf, name):
     """Return the aspect's name and level."""
     levels = dict(vnf.scale)
-    names = ', '.join(map(shown.line, levels)) or 'none'
+    names = ', '.join(map(formatting.line, levels)) or 'none'
     if name is None and len(levels) == 1:
         (name,) = levels
     if name is None:
         raise exceptions.CommandError(
-            f'{shown.line(vnf.name)}: --aspect is needed; aspects that scale:'
+            f'{formatting.line(vnf.name)}: --aspect is needed; aspects that'
+            ' scale:'
             f' {names}')
     if name not in levels:
         raise exceptions.CommandError(
-            f'{shown.line(vnf.name)}: no scaling aspect {shown.line(name)};'
+            f'{formatting.line(vnf.name)}: no scaling aspect'
+            f' {formatting.line(name)};'
             f' aspects that scale: {names}')
     return name, int(levels[name])
 

@@ -10,7 +10,7 @@ import os
 from clickos_client import plain_yaml
 from osc_lib import exceptions
 
-from clickos_osc import shown
+from clickos_osc import formatting
 
 _MAX_BYTES = plain_yaml.MAX_BYTES
 _NFP = 'tosca.nodes.nfv.NFP'
@@ -70,7 +70,7 @@ class _Wrong(Exception):
 
 
 def _bad(path, reason):
-    return exceptions.CommandError(shown.line(f'{path}: {reason}'))
+    return exceptions.CommandError(formatting.line(f'{path}: {reason}'))
 
 
 def _load(path):

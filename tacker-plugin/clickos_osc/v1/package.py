@@ -7,8 +7,8 @@ from osc_lib import exceptions
 
 from clickos_osc import command
 from clickos_osc import files
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 
 checker = lazy.module('clickos_osc.checker')
 
@@ -76,9 +76,10 @@ def _of_click(content, program):
 def _row_of_click(vdu, text):
     place = checker.PLACE.match(text)
     if place is None:
-        return '', '', f'{vdu}: {shown.line(text)}'
+        return '', '', f'{vdu}: {formatting.line(text)}'
     return (place['file'], int(place['line']),
-            f'{vdu}: column {place["column"]}: {shown.line(place["fault"])}')
+            f'{vdu}: column {place["column"]}:'
+            f' {formatting.line(place["fault"])}')
 
 
 def _row(text):

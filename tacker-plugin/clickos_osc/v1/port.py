@@ -4,7 +4,7 @@
 from osc_lib.cli import format_columns
 
 from clickos_osc import command
-from clickos_osc import shown
+from clickos_osc import formatting
 from clickos_osc.v1 import guest
 
 _DROPPED = 'dropped_'
@@ -31,7 +31,7 @@ class ShowPortStats(guest.EachGuestCommand, command.Lister):
         clickos = self.app.client_manager.clickos
 
         def rows_of(target):
-            with shown.refusals():
+            with formatting.refusals():
                 return [_row(port) for port in clickos.list_ports(target)]
         return self.table(parsed_args, _COLUMNS, rows_of)
 

@@ -7,9 +7,9 @@ from osc_lib import exceptions
 
 from clickos_osc import command
 from clickos_osc import files
+from clickos_osc import formatting
 from clickos_osc import lazy
 from clickos_osc import rule_language
-from clickos_osc import shown
 
 checker = lazy.module('clickos_osc.checker')
 
@@ -68,7 +68,7 @@ class ConvertRules(command.Lister):
         self.app.stderr.write(f'{len(taken)} rules are taken, {len(rows)}'
                               ' are not\n')
         return ('Line', 'SID', 'Reason'), sorted(
-            (line, sid, shown.line(reason)) for line, sid, reason in rows)
+            (line, sid, formatting.line(reason)) for line, sid, reason in rows)
 
 
 def _variables(texts):
@@ -160,7 +160,7 @@ def _of_click(variables, taken, program):
             if at <= len(variables):
                 name = list(variables)[at - 1]
                 raise exceptions.CommandError(
-                    shown.line(f'--var {name}: {reason}'))
+                    formatting.line(f'--var {name}: {reason}'))
             rule = taken.pop(numbers[at - len(variables) - 1])
             sid = rule_language.check(rule, {*_USUAL, *variables})[0]
             rows.append((numbers[at - len(variables) - 1], str(sid), reason))
@@ -176,7 +176,7 @@ def _faults(variables, taken, program):
     found = [(int(match[1]), match[2]) for match in
              map(_LINE.search, texts) if match]
     if texts and not found:
-        raise exceptions.CommandError(shown.line(texts[0]))
+        raise exceptions.CommandError(formatting.line(texts[0]))
     return found
 
 

@@ -5,7 +5,7 @@ from osc_lib import exceptions
 
 from clickos_osc import command
 from clickos_osc import files
-from clickos_osc import shown
+from clickos_osc import formatting
 
 _COLUMNS = ('ID', 'Name', 'Reference', 'Created')
 
@@ -34,7 +34,7 @@ class CreateSecret(command.ShowOne):
     def take_action(self, parsed_args):
         """Make it and show its reference."""
         value = files.text(parsed_args.file).removesuffix('\n')
-        with shown.refusals():
+        with formatting.refusals():
             found = self.app.client_manager.clickos.create_secret(
                 parsed_args.name, value)
         return _COLUMNS, _row(found)
@@ -48,7 +48,7 @@ class ListSecret(command.Lister):
 
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""
-        with shown.refusals():
+        with formatting.refusals():
             found = self.app.client_manager.clickos.list_secrets()
         return _COLUMNS, [_row(each) for each in found]
 
@@ -83,7 +83,7 @@ class DeleteSecret(command.Command):
         """Find and delete it."""
         client = self.app.client_manager.clickos
         found = _find(client, parsed_args.secret)
-        with shown.refusals():
+        with formatting.refusals():
             client.delete_secret(found['id'])
 
 
@@ -97,7 +97,7 @@ def _find(client, wanted):
 
     :raises exceptions.CommandError: if there is none, or several
     """
-    with shown.refusals():
+    with formatting.refusals():
         found = client.list_secrets()
     for key in ('id', 'name'):
         chosen = [each for each in found if each[key] == wanted]
@@ -105,11 +105,12 @@ def _find(client, wanted):
             return chosen[0]
         if chosen:
             raise exceptions.CommandError(
-                f'{shown.line(wanted)}: several secrets have this name; use'
+                f'{formatting.line(wanted)}: several secrets have this'
+                ' name; use'
                 ' the id')
-    raise exceptions.CommandError(f'{shown.line(wanted)}: no such secret')
+    raise exceptions.CommandError(f'{formatting.line(wanted)}: no such secret')
 
 
 def _row(secret):
-    return (secret['id'], shown.line(secret['name']), secret['reference'],
+    return (secret['id'], formatting.line(secret['name']), secret['reference'],
             secret['created_at'])

@@ -6,8 +6,8 @@ import base64
 from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc.v1 import config
 from clickos_osc.v1 import guest
 
@@ -32,7 +32,7 @@ class ShowState(guest.EachGuestCommand, command.Lister):
         clickos = self.app.client_manager.clickos
 
         def rows_of(target):
-            with shown.refusals():
+            with formatting.refusals():
                 return _kept(clickos.show_state(target))
         return self.table(parsed_args, ('Handler', 'Value'), rows_of)
 
@@ -41,7 +41,7 @@ def _kept(state):
     """Return a row for the configuration, if any, and for each write."""
     replaced = state.get('configuration')
     first = [(_CONFIGURATION, replaced['config_name'])] if replaced else []
-    return [(shown.line(name), shown.text(value))
+    return [(formatting.line(name), formatting.text(value))
             for name, value in [*first, *state['writes']]]
 
 
@@ -60,13 +60,14 @@ class SaveState(guest.GuestCommand):
         """Ask for both, and print them as one document."""
         manager = self.app.client_manager
         target = guest.find(manager, parsed_args)
-        with shown.refusals():
+        with formatting.refusals():
             state = manager.clickos.show_state(target)
             text = config.running(manager, target)
             newest = manager.clickos.show_state(target)
         if state != newest:
             raise exceptions.CommandError(
-                f'{shown.line(parsed_args.guest)}: changed while it was read;'
+                f'{formatting.line(parsed_args.guest)}: changed while it'
+                ' was read;'
                 ' try again')
         self.app.stdout.write(_document(state, text) + '\n')
 
@@ -97,13 +98,13 @@ class ClearState(guest.EachGuestCommand):
     def take_action(self, parsed_args):
         """Forget, and say how much."""
         for short, target in self.each(parsed_args):
-            self._clear(guest.led(shown.line(parsed_args.guest), short)
+            self._clear(guest.led(formatting.line(parsed_args.guest), short)
                         .rstrip(), target)
 
     def _clear(self, label, target):
         """Forget the state of one guest, and say how much."""
         clickos = self.app.client_manager.clickos
-        with shown.refusals():
+        with formatting.refusals():
             state = clickos.show_state(target)
             clickos.delete_desired_state(target)
         self.app.stdout.write(
@@ -126,7 +127,7 @@ class ListState(guest.EachGuestCommand, command.Lister):
         clickos = self.app.client_manager.clickos
 
         def rows_of(target):
-            with shown.refusals():
+            with formatting.refusals():
                 return [_change(each) for each in clickos.changes(target)]
         return self.table(parsed_args, ('Number', 'Time', 'Status',
                                         'Revision', 'Error'), rows_of)
@@ -135,7 +136,7 @@ class ListState(guest.EachGuestCommand, command.Lister):
 def _change(each):
     return (each['number'], each['created_at'], each['status'],
             each.get('revision', ''),
-            shown.line((each.get('error') or {}).get('message', '')))
+            formatting.line((each.get('error') or {}).get('message', '')))
 
 
 class RestoreState(guest.GuestCommand):
@@ -157,10 +158,10 @@ class RestoreState(guest.GuestCommand):
     def take_action(self, parsed_args):
         """Restore and say so."""
         manager = self.app.client_manager
-        with shown.refusals():
+        with formatting.refusals():
             revision = manager.clickos.restore(
                 guest.find(manager, parsed_args), parsed_args.revision)
         self.app.stdout.write(
-            f'{shown.line(parsed_args.guest)}: revision'
+            f'{formatting.line(parsed_args.guest)}: revision'
             f' {parsed_args.revision} is in force again, as revision'
             f' {revision}\n')

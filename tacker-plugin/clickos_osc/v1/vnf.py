@@ -8,8 +8,8 @@ from osc_lib.cli import format_columns
 from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import formatting
 from clickos_osc import lazy
-from clickos_osc import shown
 from clickos_osc.v1 import guest
 from clickos_osc.v1 import lifecycle
 from clickos_osc import waiting
@@ -41,8 +41,8 @@ class ListVnf(command.Lister):
         ports = [port for port in network.ports(project_id=project_id)
                  if port.project_id == project_id]
         return ('ID', 'Name', 'Status', 'Product', 'Guests', 'Addresses'), [
-            (each.id, shown.line(each.name), each.status,
-             shown.line(each.product), len(each.guests),
+            (each.id, formatting.line(each.name), each.status,
+             formatting.line(each.product), len(each.guests),
              format_columns.ListColumn([
                  address for port in connections.of_vnf(each.id, (), ports,
                                                         {})
@@ -139,8 +139,8 @@ class SetVnf(lifecycle.Progress, command.ShowOne):
         refusal = source.vnf(found.id).refusal
         if (args.wait or is_first) and 'metadata' in changes and refusal:
             raise exceptions.CommandError(
-                f'{shown.line(found.name)}: the update is refused:'
-                f' {shown.text(refusal)}')
+                f'{formatting.line(found.name)}: the update is refused:'
+                f' {formatting.text(refusal)}')
 
     def _await(self, source, args, begun, is_first=False):
         if args.wait or is_first:
@@ -172,11 +172,11 @@ def view(manager, source, vnf_id):
     operation = found.operation
     return zip(*(
         ('id', found.id),
-        ('name', shown.line(found.name)),
-        ('description', shown.line(found.description)),
+        ('name', formatting.line(found.name)),
+        ('description', formatting.line(found.description)),
         ('vnfd_id', found.vnfd_id),
-        ('product', shown.line(found.product)),
-        ('flavour', shown.line(found.flavour)),
+        ('product', formatting.line(found.product)),
+        ('flavour', formatting.line(found.flavour)),
         ('status', found.status),
         ('levels', format_columns.DictColumn(dict(found.scale))),
         ('guests', format_columns.ListDictColumn(
@@ -187,13 +187,13 @@ def view(manager, source, vnf_id):
         ('outputs', format_columns.ListDictColumn(outputs)),
         ('limits', format_columns.ListDictColumn(limits)),
         ('properties', format_columns.DictColumn(
-            {name: shown.text(value) for name, value
+            {name: formatting.text(value) for name, value
              in found.shown_properties.items()})),
-        ('last_update', shown.line(
+        ('last_update', formatting.line(
             str(found.verdict.get('verdict') or ''))),
         ('last_operation', f'{operation.name} {operation.state}'
          if operation else ''),
-        ('last_error', shown.text(_error(found)))))
+        ('last_error', formatting.text(_error(found)))))
 
 
 def _changes(manager, source, found, args):
@@ -213,7 +213,8 @@ def _changes(manager, source, found, args):
         body['vnfInstanceDescription'] = args.description
     if not body and not links and package is None:
         raise exceptions.CommandError(
-            f'{shown.line(found.name)}: nothing to change; give --property,'
+            f'{formatting.line(found.name)}: nothing to change; give'
+            ' --property,'
             ' --network, --package or --description')
     return body, links, package
 
@@ -224,22 +225,23 @@ def _connected(manager, found):
     ports = chains.ports(network, chains.VNF_MARK + found.id)
     names = {each: network.get_network(each).name
              for each in {port.network_id for port in ports}}
-    return [dataclasses.replace(each, point=shown.line(each.point),
-                                network=shown.line(each.network))
+    return [dataclasses.replace(each, point=formatting.line(each.point),
+                                network=formatting.line(each.network))
             for each in connections.of_vnf(
                 found.id, [guest.name for guest in found.guests], ports,
                 names)]
 
 
 def _guest(manager, each):
-    row = {'name': shown.line(each.name), 'vnfc': each.id,
-           'vdu': shown.line(each.vdu), 'server': each.server_id,
-           'state': shown.line(each.state)}
+    row = {'name': formatting.line(each.name), 'vnfc': each.id,
+           'vdu': formatting.line(each.vdu), 'server': each.server_id,
+           'state': formatting.line(each.state)}
     server = manager.sdk_connection.compute.find_server(
         each.server_id, ignore_missing=True) if each.server_id else None
     if server is not None:
-        row['host'] = shown.line(getattr(server, 'compute_host', None)
-                                 or getattr(server, 'host_id', None) or '')
+        row['host'] = formatting.line(
+            getattr(server, 'compute_host', None)
+            or getattr(server, 'host_id', None) or '')
     return row
 
 
@@ -248,11 +250,11 @@ def _ports(clickos, found, each, connected):
     try:
         ports = clickos.list_ports(api.Vnf(found.id, each.id))
     except api.ClickOSError as exc:
-        return [{'guest': shown.line(each.name),
-                 'error': shown.line(exc.message)}]
-    return [{'guest': shown.line(each.name), 'port': port['id'],
+        return [{'guest': formatting.line(each.name),
+                 'error': formatting.line(exc.message)}]
+    return [{'guest': formatting.line(each.name), 'port': port['id'],
              **_connection(connected, port['id']),
-             'mac': shown.line(port['mac_address']),
+             'mac': formatting.line(port['mac_address']),
              'link': 'up' if port['link_up'] else 'down',
              **{name: port['counters'].get(name, 0) for name in _COUNTERS},
              'dropped': sum(count for name, count in port['counters'].items()
@@ -277,8 +279,8 @@ def _outputs(clickos, found, each):
                                    outputs.values()) if outputs else {}
     except api.ClickOSError as exc:
         values = dict.fromkeys(outputs.values(), exc)
-    return [{'vnfc': each.id, 'vdu': shown.line(each.vdu),
-             'output': shown.line(name), **_output(values[handler])}
+    return [{'vnfc': each.id, 'vdu': formatting.line(each.vdu),
+             'output': formatting.line(name), **_output(values[handler])}
             for name, handler in outputs.items()]
 
 
@@ -287,12 +289,14 @@ def _limits(clickos, found, vdu):
     try:
         limits = clickos.limits(vnf.limits_group(found.id, vdu))
     except api.ClickOSError as exc:
-        return [{'vdu': shown.line(vdu), 'error': shown.line(exc.message)}]
+        return [{'vdu': formatting.line(vdu),
+                 'error': formatting.line(exc.message)}]
     names = {each.server_id: each.name for each in found.guests}
-    return [{'vdu': shown.line(vdu), 'limit': shown.line(each['name']),
+    return [{'vdu': formatting.line(vdu),
+             'limit': formatting.line(each['name']),
              'total': each['total'], 'used': each['used'],
              'shares': ', '.join(
-                 f'{shown.line(names.get(guest["server"], guest["server"]))}'
+                 formatting.line(names.get(guest['server'], guest['server'])) +
                  f' {guest["share"]}{" silent" * guest["is_silent"]}'
                  for guest in each['guests'])}
             for each in limits]
@@ -300,8 +304,8 @@ def _limits(clickos, found, vdu):
 
 def _output(value):
     if isinstance(value, api.ClickOSError):
-        return {'error': shown.line(value.message)}
-    return {'value': shown.line(value.strip())}
+        return {'error': formatting.line(value.message)}
+    return {'value': formatting.line(value.strip())}
 
 
 def _error(found):

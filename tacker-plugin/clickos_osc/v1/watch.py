@@ -7,7 +7,7 @@ import time
 
 from osc_lib import exceptions
 
-from clickos_osc import shown
+from clickos_osc import formatting
 from clickos_osc.v1 import guest
 
 _INTERVAL_S = (0.2, 3600.0)
@@ -75,7 +75,7 @@ class WatchHandler(guest.EachGuestCommand):
         """Return {name: value} of all guests."""
         found = {}
         for short, target in targets:
-            with shown.refusals():
+            with formatting.refusals():
                 values = guest.values(self.app.client_manager, target, words)
             found.update((guest.led(short, name), value)
                          for name, value in values.items())
@@ -102,5 +102,5 @@ def _line(name, value, form):
     if form == 'json':
         return json.dumps({'time': when, 'handler': name,
                            'value': value}) + '\n'
-    return (f'{when}\t{shown.line(name)}\t'
-            f'{shown.line(value.rstrip(chr(10)))}\n')
+    return (f'{when}\t{formatting.line(name)}\t'
+            f'{formatting.line(value.rstrip(chr(10)))}\n')

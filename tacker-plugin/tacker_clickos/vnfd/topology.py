@@ -118,7 +118,7 @@ def resolved(place, value, inputs):
 def _input(place, name, inputs):
     entry = inputs.get(name) if isinstance(name, str) else None
     if not isinstance(entry, dict):
-        raise refused(place, 'get_input %r: there is no such input'
+        raise refused(place, 'get_input %r: no such input'
                       % str(name)[:64])
     if 'default' not in entry:
         raise refused(place, 'get_input %s: the input has no default; give '

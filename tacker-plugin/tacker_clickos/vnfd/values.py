@@ -196,7 +196,7 @@ def _guests(properties, in_force, wanted):
     for name, request in wanted.items():
         if not isinstance(name, str) or not _GUEST.match(name):
             raise exception.PropertyRefused(
-                name=GUESTS, reason='%r is no guest such as VDU1-0'
+                name=GUESTS, reason='%r is not a guest such as VDU1-0'
                 % str(name)[:scalars.MAX_TEXT])
         if request is None:
             found.pop(name, None)

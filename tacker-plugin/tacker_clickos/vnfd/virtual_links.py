@@ -33,9 +33,9 @@ def read(place, nodes, types):
             for target in topology.targets(node, 'virtual_link'):
                 if target not in links:
                     raise topology.refused(
-                        '%s: %s' % (place, name), 'virtual_link %s is no '
-                        'node of type %s' % (str(target)[:64],
-                                             topology.LINK))
+                        '%s: %s' % (place, name), 'virtual_link %s is not '
+                        'a node of type %s' % (str(target)[:64],
+                                               topology.LINK))
                 points[name] = target
     return links, points
 

@@ -12,7 +12,7 @@ _OPERATIONS = 'GET /vnflcm/v1/vnf_lcm_op_occs'
 _CONTENT = f'GET /vnfpkgm/v1/vnf_packages/{cloud.PACKAGE}/package_content'
 #: Horizon changes what Angular would evaluate, which comes after this.
 _BEGIN = hostile.EVIL[:hostile.EVIL.index('{$')]
-_REASON = f'is no value; {_BEGIN}'
+_REASON = f'is not a value; {_BEGIN}'
 _SUBMIT = '''
 document.querySelector(arguments[0] + ' form').requestSubmit();
 '''

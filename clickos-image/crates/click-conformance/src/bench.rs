@@ -27,12 +27,12 @@ struct Bench<'a> {
     devices: Vec<Rc<RefCell<MemoryDevice>>>,
     console: Rc<RefCell<Vec<String>>>,
     now: u64,
-    place: Rc<dyn Place>,
+    place: Rc<dyn CaseHost>,
     registry: &'a Registry,
 }
 
 /// Where a case runs: its files and what else it reaches of an operating system.
-pub trait Place: Host {
+pub trait CaseHost: Host {
     /// The folder that `$DIR` in a case stands for.
     fn folder(&self) -> String;
 }
@@ -44,7 +44,7 @@ pub fn run(
     case: &Case,
     registry: &Registry,
     batch: usize,
-    place: &Rc<dyn Place>,
+    place: &Rc<dyn CaseHost>,
 ) -> Result<(), String> {
     let folder = place.folder();
     for step in case.steps.iter().filter(|s| s.arg(0) == "file") {
@@ -89,7 +89,7 @@ pub fn run(
 /// else is the place's.
 struct TestHost(
     Rc<RefCell<Vec<String>>>,
-    Rc<dyn Place>,
+    Rc<dyn CaseHost>,
     Rc<RefCell<MemoryDevice>>,
 );
 
@@ -128,7 +128,7 @@ impl Host for TestHost {
     }
 }
 
-fn expand(text: &str, place: &dyn Place) -> String {
+fn expand(text: &str, place: &dyn CaseHost) -> String {
     let text = text.replace("$PID", &place.process().to_string());
     text.replace("$DIR", &place.folder())
 }

@@ -10,5 +10,5 @@ mod bench;
 mod case;
 mod packet;
 
-pub use bench::{Place, run};
+pub use bench::{CaseHost, run};
 pub use case::{Case, Step};

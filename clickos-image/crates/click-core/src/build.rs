@@ -211,7 +211,7 @@ fn find_classes(
         if entry.is_none() {
             let reason = registry
                 .unavailable(&e.class)
-                .unwrap_or("there is no such element class");
+                .unwrap_or("no such element class");
             errors.add(
                 e.place,
                 format!("{}: {reason}", flat.elements[index].label()),

@@ -126,7 +126,7 @@ impl Judge<'_> {
     fn admit(&self, name: &str) -> Result<(), String> {
         let elements = || self.flat.elements.iter().enumerate();
         if !elements().any(|(_, e)| inside(&e.name, name).is_some()) {
-            return Err(format!("there is no element \"{name}\""));
+            return Err(format!("no element \"{name}\""));
         }
         let overlaps =
             |other: &&String| inside(name, other).is_some() || inside(other, name).is_some();

@@ -51,7 +51,7 @@ impl<'a> Archive<'a> {
     /// There is none.
     pub fn config(&self) -> Result<&'a [u8], String> {
         let found = self.0.iter().find(|(name, _)| name == CONFIG);
-        let missing = || format!("archive: there is no member '{CONFIG}'");
+        let missing = || format!("archive: no member '{CONFIG}'");
         found.map(|(_, data)| *data).ok_or_else(missing)
     }
 

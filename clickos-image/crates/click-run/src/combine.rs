@@ -51,7 +51,7 @@ fn no_component(name: &str, known: &[String]) -> String {
         [] => "; the configuration has none".to_string(),
         known => format!(", expected one of {}", known.join(", ")),
     };
-    format!("{name}: there is no component of this name{end}")
+    format!("{name}: no such component{end}")
 }
 
 /// Adds a component.

@@ -33,7 +33,7 @@ fn number(name: &str) -> Result<i32, String> {
     let short = upper.strip_prefix("SIG").unwrap_or(&upper);
     let named = NAMES.iter().find(|(n, _)| *n == short).map(|(_, n)| *n);
     let number = named.or_else(|| short.parse().ok());
-    number.ok_or_else(|| format!("there is no signal \"{}\"", name.escape_debug()))
+    number.ok_or_else(|| format!("no signal \"{}\"", name.escape_debug()))
 }
 
 /// Sends a signal to a process.
@@ -43,7 +43,7 @@ fn number(name: &str) -> Result<i32, String> {
 pub fn kill(signal: &str, process: &str) -> Result<(), String> {
     let number = number(signal)?;
     let signal = Signal::from_named_raw(number);
-    let signal = signal.ok_or_else(|| format!("there is no signal {number}"))?;
+    let signal = signal.ok_or_else(|| format!("no signal {number}"))?;
     let id = process.parse().ok().filter(|id: &i32| *id > 0);
     let pid = id.and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| format!("expected a process, got \"{process}\""))?;

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::String;
-use click_conformance::Place;
+use click_conformance::CaseHost;
 use click_core::{Host, ReadFile, WriteFile};
 use clickos_control::files::{Quota, RamFiles};
 
@@ -18,12 +18,12 @@ pub struct RamPlace(RamFiles);
 
 impl RamPlace {
     /// A place without files.
-    pub fn empty() -> Rc<dyn Place> {
+    pub fn empty() -> Rc<dyn CaseHost> {
         Rc::new(Self(RamFiles::new(Quota::new(BYTES_MAX))))
     }
 }
 
-impl Place for RamPlace {
+impl CaseHost for RamPlace {
     fn folder(&self) -> String {
         String::new()
     }

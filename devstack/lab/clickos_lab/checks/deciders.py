@@ -58,7 +58,7 @@ RULES = (
           r'(\w+\.)*fusions\.of_chain\b', 'operations/authority'),
     _rule("Tacker's tables", 'tacker-plugin/tacker_clickos',
           r'tacker\.db\.(db_sqlalchemy|nfvo|vnfm)\b',
-          'leftovers onboarding owned package_change rows '
+          'leftovers onboarding owned package_change tacker_db '
           'stale_operations vnfds'),
     _rule('getters of the SDK', 'tacker-plugin/tacker_clickos',
           r'(\w+\.)*_?connection\.(compute|network|image)\.\w',
@@ -66,7 +66,7 @@ RULES = (
     _rule("Neutron's tables", 'nova-driver/neutron_clickos',
           r'(neutron\.db|neutron\.plugins\.ml2\.(models|db)'
           r'|networking_sfc\.db)\b',
-          'filters guards port_rpc qos sfc/claims sfc/plugin sfc/rows'
+          'filters guards port_rpc qos sfc/claims sfc/plugin sfc/sfc_db'
           ' uplinks wiring'),
     _rule("Horizon's and the SDK's getters",
           'tacker-plugin/clickos_dashboard',

@@ -8,8 +8,8 @@ a page that no table of contents names. It asks no other host.
 import subprocess
 import sys
 
+from clickos_lab import log
 from clickos_lab import paths
-from clickos_lab import say
 
 CONFIGURATION = paths.REPO / 'docs'
 
@@ -32,7 +32,7 @@ def main():
     """Build the site; 0 when all is well."""
     page = build(paths.State())
     if page:
-        say.say(f'the site begins at {page}')
+        log.info(f'the site begins at {page}')
     return 0 if page else 1
 
 

@@ -34,7 +34,7 @@ def write(site):
         'oslo_concurrency': site.lock('tacker'),
         'oslo_messaging_rabbit': rabbit.options(site),
         # Seconds; a demonstration of a dead guest waits so long.
-        'clickos': {'watch_interval': 2, 'orphan_timeout': 10},
+        'clickos': {'watch_interval': 2, 'stale_operation_timeout': 10},
         'glance_store': {
             'filesystem_store_datadir': site.folder('tacker', 'csar'),
             'stores': 'file', 'default_store': 'file'},

@@ -3,15 +3,15 @@
 
 from clickos_lab.config import hosts
 from clickos_lab import dashboard
-from clickos_lab.demo import story
+from clickos_lab.demo import demo_run as _demo_run
 from clickos_lab.demo import usage
 from clickos_lab.host import target
 from clickos_lab import lab as _lab
-from clickos_lab import say
+from clickos_lab import log
 
 
 def run(state, host, keep, ui=False):
-    """Bring the lab up, run the story, print the figures, clean up.
+    """Bring the lab up, run the demonstration, print the figures, clean up.
 
     :param host: of the VNF, one of :data:`target.NAMES`
     :param ui: do the main job in a browser, too
@@ -20,32 +20,32 @@ def run(state, host, keep, ui=False):
     """
     lab = _lab.Lab(state, [hosts.XEN] if host == target.XEN else [])
     lab.up()
-    say.say(dashboard.invitation(state))
-    tale = story.Story(state, target.of(host, state))
+    log.info(dashboard.invitation(state))
+    demo_run = _demo_run.DemoRun(state, target.of(host, state))
     done = False
     try:
         if ui:
             dashboard.show(state)
-        tale.run(keep)
+        demo_run.run(keep)
         # Also without keep: a fault in it shows in each run.
-        told = usage.text(state, host, tale.vnf_id, tale.client.name,
-                          tale.server_port.ip)
+        told = usage.text(state, host, demo_run.vnf_id, demo_run.client.name,
+                          demo_run.server_port.ip)
         done = True
     finally:
         if not (keep and done):
-            _clean_up(tale, lab)
-    tale.figures.print()
+            _clean_up(demo_run, lab)
+    demo_run.figures.print()
     if keep:
-        say.say(dashboard.invitation(state))
+        log.info(dashboard.invitation(state))
         print(told)
-    failed = tale.figures.failed
-    say.say(f'{failed} expectations were NOT met' if failed
-            else 'all expectations were met')
+    failed = demo_run.figures.failed
+    log.info(f'{failed} expectations were NOT met' if failed
+             else 'all expectations were met')
     return 1 if failed else 0
 
 
-def _clean_up(tale, lab):
+def _clean_up(demo_run, lab):
     try:
-        tale.remove()
+        demo_run.remove()
     finally:
         lab.down()

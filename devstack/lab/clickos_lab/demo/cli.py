@@ -6,7 +6,7 @@ import shlex
 import time
 
 from clickos_lab.config import site
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab import shell
 
 
@@ -30,8 +30,8 @@ class Openstack:
         began_s = time.monotonic()
         text = shell.output([self._program, *arguments], env=self._env,
                             timeout_s=120)
-        say.say(f'  $ openstack {shlex.join(map(str, arguments))}   '
-                f'({time.monotonic() - began_s:.1f} s)')
+        log.info(f'  $ openstack {shlex.join(map(str, arguments))}   '
+                 f'({time.monotonic() - began_s:.1f} s)')
         return text.strip()
 
     def json(self, *arguments):

@@ -10,7 +10,7 @@ import json
 import time
 
 from clickos_lab import errors
-from clickos_lab import say
+from clickos_lab import log
 
 #: Marks packages and VNF instances of the demonstration.
 MARK = 'clickos-demo'
@@ -118,7 +118,7 @@ class Tacker:
         try:
             remove(what)
         except Exception as e:
-            say.warn(f'not removed: {what}: {e}')
+            log.warn(f'not removed: {what}: {e}')
 
     def remove_vnf(self, vnf_id):
         """Terminate and delete a VNF, in whatever state it is."""

@@ -4,7 +4,7 @@
 import collections
 
 from clickos_lab.documents import lists
-from clickos_lab import say
+from clickos_lab import log
 
 
 def _left_out(reason):
@@ -40,12 +40,12 @@ class Report:
 
     def fault(self, text):
         """Note a reason to fail."""
-        say.say(f'  FAILED {text}')
+        log.info(f'  FAILED {text}')
         self.faults.append(text)
 
     def _note(self, kind, block, text):
         self._blocks[kind] += 1
-        say.say(f'  {block} ... {text}')
+        log.info(f'  {block} ... {text}')
 
     def finish(self):
         """Print the counts; return the exit status."""

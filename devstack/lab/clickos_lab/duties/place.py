@@ -9,8 +9,8 @@ from scapy import all as scapy
 
 from clickos_lab.duties import duty
 from clickos_lab.duties import wire
-from clickos_lab.vnf import bench
 from clickos_lab.vnf import rendering
+from clickos_lab.vnf import testbed
 from clickos_lab.vnf import xen_bench
 
 LEFT_IP = '10.9.1.77'
@@ -43,7 +43,7 @@ _PROPERTIES = {
 _NUMBERS = itertools.count()
 
 
-class _Values(bench.Bench):
+class _Values(testbed.VnfTestbed):
     """The values of properties that the duties need, and long links."""
 
     def __init__(self, name, more, *host):
@@ -63,8 +63,8 @@ class _Values(bench.Bench):
     def _add_hosts(self, undo):
         super()._add_hosts(undo)
         for interface in self.interfaces:
-            bench.ip('-n', self.namespace(interface.cp), 'link', 'set',
-                     'eth0', 'mtu', LINK_MTU)
+            testbed.ip('-n', self.namespace(interface.cp), 'link', 'set',
+                       'eth0', 'mtu', LINK_MTU)
 
 
 class _Program(_Values):
@@ -73,8 +73,8 @@ class _Program(_Values):
     def _connect(self, undo):
         super()._connect(undo)
         for index in range(len(self.interfaces)):
-            bench.ip('-n', self.namespace('vnf'), 'link', 'set', str(index),
-                     'mtu', LINK_MTU)
+            testbed.ip('-n', self.namespace('vnf'), 'link', 'set', str(index),
+                       'mtu', LINK_MTU)
 
 
 class _Guest(_Values, xen_bench.XenBench):

@@ -6,11 +6,11 @@ import os
 import sys
 
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab.papers import delays
 from clickos_lab.papers import middleboxes
 from clickos_lab.papers import throughput
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab.suites import progress
 from clickos_lab import venv
@@ -37,7 +37,7 @@ def run(state, names):
     os.umask(0o022)
     FOLDER.mkdir(exist_ok=True)
     for name in names or FIGURES:
-        with say.step(f'figure {name}'):
+        with log.step(f'figure {name}'):
             _draw(state, [_write(made) for made in _measured(state, name)])
 
 

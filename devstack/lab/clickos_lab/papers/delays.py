@@ -4,7 +4,7 @@
 import time
 
 from clickos_lab.papers import figure
-from clickos_lab.papers import rig as _rig
+from clickos_lab.papers import testbed as _testbed
 
 _NEIGHBORS = (0, 1, 3, 5, 7, 9, 11)
 _ECHO = 'FromDevice(0) -> EtherMirror -> ToDevice(0);'
@@ -33,18 +33,18 @@ def round_trips(state):
         'NSDI 2014, Figure 6', 'guests beside it', 'round trip, µs')
     for load, config in _LOADS.items():
         for count in _NEIGHBORS:
-            with _rig.Rig(state) as rig:
-                made.add(load, count, _round_trips(rig, config, count))
+            with _testbed.Testbed(state) as testbed:
+                made.add(load, count, _round_trips(testbed, config, count))
     return made
 
 
-def _round_trips(rig, config, count):
-    echo = rig.vif(1)
-    rig.boot(_ECHO, echo)
+def _round_trips(testbed, config, count):
+    echo = testbed.vif(1)
+    testbed.boot(_ECHO, echo)
     for neighbor in range(count):
-        rig.boot(config, rig.vif(2 + neighbor))
-    vif = rig.vif(1)
-    return [_rig.report(rig.pkt_gen(
+        testbed.boot(config, testbed.vif(2 + neighbor))
+    vif = testbed.vif(1)
+    return [_testbed.report(testbed.pkt_gen(
         'ping', vif, '-D', echo['mac'], '-n', _PINGS,
         '-r', _PINGS))['rtt_us']['p50'] for _ in range(figure.REPEATS)]
 
@@ -54,10 +54,10 @@ def boots(state):
     made = figure.Figure(
         'fig05-boots', 'making a guest beside those that run',
         'NSDI 2014, Figure 5', 'guests that run', 'ms')
-    with _rig.Rig(state, guests=_BOOTS + 1) as rig:
+    with _testbed.Testbed(state, guests=_BOOTS + 1) as testbed:
         for first in range(0, _BOOTS, _STEP):
             made.add('until it forwards', first,
-                     [_ms(lambda: rig.boot(_FIREWALL, rig.vif(1)))
+                     [_ms(lambda: testbed.boot(_FIREWALL, testbed.vif(1)))
                       for _ in range(_STEP)])
     return made
 
@@ -67,16 +67,17 @@ def handlers(state):
     made = figure.Figure(
         'fig09-handlers', 'a handler of a guest, through the Xen store',
         'NSDI 2014, Figure 9', 'bytes of the value', 'ms')
-    with _rig.Rig(state) as rig:
-        guest = rig.boot(_KEEPS, rig.vif(1))
+    with _testbed.Testbed(state) as testbed:
+        guest = testbed.boot(_KEEPS, testbed.vif(1))
         for size in _SIZES:
             made.add('write', size, [
-                _ms(lambda: rig.client.call('handler-write', uuid=guest,
-                                            writes=[['s.data', 'x' * size]]))
+                _ms(lambda: testbed.client.call(
+                    'handler-write', uuid=guest,
+                    writes=[['s.data', 'x' * size]]))
                 for _ in range(_TIMES)])
             made.add('read', size, [
-                _ms(lambda: rig.client.call('handler-read', uuid=guest,
-                                            name='s.data'))
+                _ms(lambda: testbed.client.call('handler-read', uuid=guest,
+                                                name='s.data'))
                 for _ in range(_TIMES)])
     return made
 

@@ -5,7 +5,7 @@ import time
 
 from clickos_lab import errors
 from clickos_lab.papers import figure
-from clickos_lab.papers import rig as _rig
+from clickos_lab.papers import testbed as _testbed
 from clickos_lab.papers import throughput
 from clickos_lab.vnf import rendering
 
@@ -35,25 +35,26 @@ def catalog(state):
         'NSDI 2014, Figure 13', throughput.SIZE, throughput.RATE)
     for name, properties in _VNFS.items():
         for size in throughput.SIZES:
-            with _rig.Rig(state) as rig:
-                made.add(name, size, _through(rig, name, properties, size))
+            with _testbed.Testbed(state) as testbed:
+                made.add(name, size, _through(testbed, name, properties, size))
     return made
 
 
-def _through(rig, name, properties, size):
-    left, right = rig.vif(1), rig.vif(2)
-    _boot(rig, name, properties, left, right)
-    vif = rig.vif(2)
-    sink = rig.boot(_SINK.format(ip=_TARGET, mac=vif['mac']), vif)
-    rig.source(_rig.frame(size, _rig.mac(0xffff), left['mac']), rig.vif(1))
+def _through(testbed, name, properties, size):
+    left, right = testbed.vif(1), testbed.vif(2)
+    _boot(testbed, name, properties, left, right)
+    vif = testbed.vif(2)
+    sink = testbed.boot(_SINK.format(ip=_TARGET, mac=vif['mac']), vif)
+    testbed.source(_testbed.frame(size, _testbed.mac(0xffff), left['mac']),
+                   testbed.vif(1))
     end_s = time.monotonic() + _PATIENCE_S
-    while not rig.counted(sink):
+    while not testbed.counted(sink):
         if time.monotonic() > end_s:
             raise errors.LabError(f'{name}: no packet comes through')
-    return rig.rates(sink)[0]
+    return testbed.rates(sink)[0]
 
 
-def _boot(rig, name, properties, *vifs):
+def _boot(testbed, name, properties, *vifs):
     """Start a VNF as Tacker does."""
     vdu = rendering.vdu(name)
     interfaces = [rendering.interface(vdu, index, False)
@@ -61,4 +62,4 @@ def _boot(rig, name, properties, *vifs):
     made = rendering.configuration(vdu, interfaces, properties)
     for vif, interface in zip(vifs, interfaces):
         vif['mac'] = interface.mac
-    rig.boot(made.config, *vifs, writes=made.writes)
+    testbed.boot(made.config, *vifs, writes=made.writes)

@@ -2,14 +2,14 @@
 """Rates of guests and of the switch, in packets a second."""
 
 from clickos_lab.papers import figure
-from clickos_lab.papers import rig as _rig
+from clickos_lab.papers import testbed as _testbed
 
 SIZES = (64, 128, 256, 512, 1024, 1500)
 RINGS = (64, 256, 1024, 2048)
 SIZE = 'frame on the wire, bytes'
 RATE = 'packets a second'
 _WIRE = 'FromDevice(0) -> ToDevice(1);'
-_TARGET = _rig.mac(0xffff)
+_TARGET = _testbed.mac(0xffff)
 _HOPS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 14, 19)
 _CHAIN_SIZES = (64, 512, 1500)
 _CROWD = (1, 2, 5, 10, 25, 50, 100)
@@ -21,23 +21,23 @@ def switch(state):
     made = figure.Figure(
         'fig04-switch', 'the switch alone', 'NSDI 2014, Figure 4',
         SIZE, RATE)
-    with _rig.Rig(state) as rig:
+    with _testbed.Testbed(state) as testbed:
         for size in SIZES:
             for pairs in (1, 2):
                 made.add(f'{pairs} sender{"s" * (pairs > 1)}', size,
-                         _through_switch(rig, size, pairs))
+                         _through_switch(testbed, size, pairs))
     return made
 
 
-def _through_switch(rig, size, pairs):
-    sinks = [rig.vif(1 + pair) for pair in range(pairs)]
-    return rig.received(
-        sinks, lambda: [_sender(rig, vif, size) for vif in sinks])
+def _through_switch(testbed, size, pairs):
+    sinks = [testbed.vif(1 + pair) for pair in range(pairs)]
+    return testbed.received(
+        sinks, lambda: [_sender(testbed, vif, size) for vif in sinks])
 
 
-def _sender(rig, vif, size):
-    return rig.pkt_gen('tx', rig.vif(vif['segment']), '-l', size - _rig.FCS,
-                       '-D', vif['mac'])
+def _sender(testbed, vif, size):
+    return testbed.pkt_gen('tx', testbed.vif(vif['segment']),
+                           '-l', size - _testbed.FCS, '-D', vif['mac'])
 
 
 def rings(state):
@@ -50,17 +50,17 @@ def rings(state):
         'NSDI 2014, Figure 7', SIZE, RATE)
     for slots in RINGS:
         for size in SIZES:
-            with _rig.Rig(state) as rig:
-                sink = rig.vif(1, slots)
-                rig.source(_rig.frame(size, _TARGET, sink['mac']),
-                           rig.vif(1, slots))
+            with _testbed.Testbed(state) as testbed:
+                sink = testbed.vif(1, slots)
+                testbed.source(_testbed.frame(size, _TARGET, sink['mac']),
+                               testbed.vif(1, slots))
                 sent.add(f'{slots} slots', size,
-                         rig.received([sink], list))
-            with _rig.Rig(state) as rig:
-                vif = rig.vif(1, slots)
-                guest = rig.sink(vif)
-                _sender(rig, vif, size)
-                heard.add(f'{slots} slots', size, rig.rates(guest)[0])
+                         testbed.received([sink], list))
+            with _testbed.Testbed(state) as testbed:
+                vif = testbed.vif(1, slots)
+                guest = testbed.sink(vif)
+                _sender(testbed, vif, size)
+                heard.add(f'{slots} slots', size, testbed.rates(guest)[0])
     return sent, heard
 
 
@@ -72,17 +72,17 @@ def chains(state):
         'guests that forward', RATE)
     for size in _CHAIN_SIZES:
         for hops in _HOPS:
-            with _rig.Rig(state, guests=32) as rig:
-                made.add(f'{size} bytes', hops, _through(rig, hops, size))
+            with _testbed.Testbed(state, guests=32) as testbed:
+                made.add(f'{size} bytes', hops, _through(testbed, hops, size))
     return made
 
 
-def _through(rig, hops, size):
-    sink = rig.sink(vif := rig.vif(1 + hops))
+def _through(testbed, hops, size):
+    sink = testbed.sink(vif := testbed.vif(1 + hops))
     for hop in reversed(range(hops)):
-        rig.boot(_WIRE, rig.vif(1 + hop), rig.vif(2 + hop))
-    rig.source(_rig.frame(size, _TARGET, vif['mac']), rig.vif(1))
-    return rig.rates(sink)[0]
+        testbed.boot(_WIRE, testbed.vif(1 + hop), testbed.vif(2 + hop))
+    testbed.source(_testbed.frame(size, _TARGET, vif['mac']), testbed.vif(1))
+    return testbed.rates(sink)[0]
 
 
 def crowd(state):
@@ -96,21 +96,21 @@ def crowd(state):
         'share of an equal part')
     for size in (64, 1500):
         for count in _CROWD:
-            with _rig.Rig(state, guests=128) as rig:
-                sink, guests = _together(rig, count, size)
-                total.add(f'{size} bytes', count, rig.rates(sink)[0])
-                rates = rig.rates(*guests, read=rig.taken)
+            with _testbed.Testbed(state, guests=128) as testbed:
+                sink, guests = _together(testbed, count, size)
+                total.add(f'{size} bytes', count, testbed.rates(sink)[0])
+                rates = testbed.rates(*guests, read=testbed.taken)
             means = [sum(one) / len(one) for one in rates]
             equal = sum(means) / count
             shares.add(f'{size} bytes', count, [one / equal for one in means])
     return total, shares
 
 
-def _together(rig, count, size):
-    vif = rig.vif(1)
-    sink = rig.sink(vif)
-    data = _rig.frame(size, _TARGET, vif['mac'])
-    return sink, [rig.source(data, rig.vif(1)) for _ in range(count)]
+def _together(testbed, count, size):
+    vif = testbed.vif(1)
+    sink = testbed.sink(vif)
+    data = _testbed.frame(size, _TARGET, vif['mac'])
+    return sink, [testbed.source(data, testbed.vif(1)) for _ in range(count)]
 
 
 def ports(state):
@@ -120,15 +120,16 @@ def ports(state):
         'NSDI 2014, Figure 12', 'pairs of a sender and a receiver', RATE)
     for workers in (1, 2):
         for count in _PAIRS:
-            with _rig.Rig(state, workers=workers) as rig:
-                sinks = [_pair(rig, 1 + pair) for pair in range(count)]
+            with _testbed.Testbed(state, workers=workers) as testbed:
+                sinks = [_pair(testbed, 1 + pair) for pair in range(count)]
                 made.add(f'{workers} worker{"s" * (workers > 1)}', count,
-                         list(map(sum, zip(*rig.rates(*sinks)))))
+                         list(map(sum, zip(*testbed.rates(*sinks)))))
     return made
 
 
-def _pair(rig, segment):
-    vif = rig.vif(segment)
-    sink = rig.sink(vif)
-    rig.source(_rig.frame(1500, _TARGET, vif['mac']), rig.vif(segment))
+def _pair(testbed, segment):
+    vif = testbed.vif(segment)
+    sink = testbed.sink(vif)
+    testbed.source(_testbed.frame(1500, _TARGET, vif['mac']),
+                   testbed.vif(segment))
     return sink

@@ -17,9 +17,9 @@ from clickos_lab.checks import site
 from clickos_lab import debs
 from clickos_lab import distribution
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import prepare
 from clickos_lab.release import tree
-from clickos_lab import say
 from clickos_lab import venv
 from clickos_lab import version
 
@@ -35,7 +35,7 @@ def build(state, folder):
     os.environ['SOURCE_DATE_EPOCH'] = epoch
     prepare.packages(state)
     again = folder.with_name(f'{folder.name}-again')
-    with say.step('files of the release, twice'):
+    with log.step('files of the release, twice'):
         for place in (folder, again):
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)

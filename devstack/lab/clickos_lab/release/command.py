@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab.release import artifacts
 from clickos_lab.release import tree
 from clickos_lab.release import trials
-from clickos_lab import say
 from clickos_lab import version
 
 DIST = paths.REPO / 'dist'
@@ -55,7 +55,7 @@ def _publish(files):
     DIST.mkdir(exist_ok=True)
     shutil.move(files, target)
     for path in sorted(target.iterdir()):
-        say.say(f'{path.relative_to(paths.REPO)}: '
-                f'{path.stat().st_size // 1024} KiB')
-    say.say(f'to publish it: git tag -s v{version.number()}')
+        log.info(f'{path.relative_to(paths.REPO)}: '
+                 f'{path.stat().st_size // 1024} KiB')
+    log.info(f'to publish it: git tag -s v{version.number()}')
     return 0

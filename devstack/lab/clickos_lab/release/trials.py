@@ -8,8 +8,8 @@ import tempfile
 
 from clickos_lab.checks import wheel
 from clickos_lab import distribution
+from clickos_lab import log
 from clickos_lab.release import tree
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab.suites import packages
 
@@ -27,7 +27,7 @@ def baseline(folder):
     if done.is_dir():
         return done
     sources, state = folder / 'tree', folder / 'state'
-    with say.step(f'packages of {BASELINE}, by its own make packages'):
+    with log.step(f'packages of {BASELINE}, by its own make packages'):
         tree.check_out(sources, BASELINE)
         shell.run(['make', '-C', sources, 'packages'], folder / 'make.log',
                   env={**os.environ, 'CLICKOS_STATE': str(state)},
@@ -50,9 +50,9 @@ def run(state, folder, older):
             ('the wheel works in empty environments', _wheel),
             ('the Debian packages have the same wheel', _wheel_of_agent),
             ('the Debian packages install, upgrade and go', _packages)):
-        with say.step(what):
+        with log.step(what):
             is_good = trial(state, folder, older)
-        say.say(f'{what}: {"passed" if is_good else "FAILED"}')
+        log.info(f'{what}: {"passed" if is_good else "FAILED"}')
         failed += not is_good
     return failed
 

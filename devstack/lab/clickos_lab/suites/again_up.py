@@ -14,8 +14,8 @@ from clickos_client import api
 from keystoneauth1 import exceptions
 
 from clickos_lab import lab as _lab
+from clickos_lab import log
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import settings as _settings
 from clickos_lab.suites import firewalls
 from clickos_lab.suites import on_lab
@@ -41,7 +41,7 @@ def check(state, lab):
     client = api.Client(fleet.demo.session)
     for server in servers:
         client.write(server, _HANDLER, _VALUE)
-    with say.step('lab-down, lab-up'):
+    with log.step('lab-down, lab-up'):
         lab.down()
         lab.up()
     fleet = _fleet(state)
@@ -52,7 +52,7 @@ def check(state, lab):
         fleet.sweep()
     for fault in faults:
         print(f'  {fault}')
-    say.say(f'{len(servers)} VNFs, {len(faults)} faults')
+    log.info(f'{len(servers)} VNFs, {len(faults)} faults')
     return int(bool(faults))
 
 

@@ -47,7 +47,8 @@ def test(state):
 
 
 def _together(*suites):
-    return [dataclasses.replace(suite, has_company=True) for suite in suites]
+    return [dataclasses.replace(suite, runs_in_parallel=True)
+            for suite in suites]
 
 
 def lint(state):
@@ -60,7 +61,7 @@ def _readers(state):
     return _together(
         _check('licenses'), _check('docs'), _check('promises'),
         _check('flaky'), _check('site'), _rustfmt(),
-        _check('shell_scripts'), _check('prose'), _check('circles'),
+        _check('shell_scripts'), _check('prose'), _check('import_cycles'),
         _check('deciders'), runner.Suite('pep8', [state.tool('flake8')]),
         _bandit(state), _check('names'))
 
@@ -103,7 +104,8 @@ def _cloud(*arguments):
         'cloud', [sys.executable, '-m', 'clickos_lab.suites.cloud',
                   *arguments],
         show=r'^\[|\.\.\. (ok|FAIL|ERROR|SKIP)| - (Passed|Failed|Skipped)',
-        proof=r' - Passed: [1-9]', fault=r' - Skipped: [1-9]',
+        required_output=r' - Passed: [1-9]',
+        forbidden_output=r' - Skipped: [1-9]',
         timeout_s=7200 if arguments else 3600)
 
 
@@ -122,7 +124,7 @@ def _program(module, *arguments, name=None, places=(), **more):
         name or module,
         [sys.executable, '-m', f'clickos_lab.suites.{module}', *arguments],
         env=env, show=r'^\[|\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
-        proof=r'^Ran [1-9]', fault=r'\(skipped=', **more)
+        required_output=r'^Ran [1-9]', forbidden_output=r'\(skipped=', **more)
 
 
 def _python(state):
@@ -136,7 +138,7 @@ def _browser():
     return runner.Suite(
         'browser', [sys.executable, '-m', 'clickos_lab.suites.browser'],
         env=_environment('tacker-plugin', 'browser'), show=_STESTR_SHOW,
-        proof=r' - Passed: [1-9]', has_company=True)
+        required_output=r' - Passed: [1-9]', runs_in_parallel=True)
 
 
 def _rust(name):
@@ -167,7 +169,7 @@ def _cargo(name, *arguments, **more):
     return runner.Suite(
         name, [sys.executable, '-m', 'clickos_lab.suites.cargo_tests',
                _rust('cargo'), *arguments],
-        show=_CARGO_SHOW, proof=r'^test result: ok. [1-9]', **more)
+        show=_CARGO_SHOW, required_output=r'^test result: ok. [1-9]', **more)
 
 
 def _rustfmt():
@@ -199,7 +201,7 @@ def _python_tests(state, folder, kind='unit'):
         name, [sys.executable, '-m', 'clickos_lab.suites.stestr_tests',
                state.tool('stestr'), results, folder, kind],
         env=_environment(folder, kind), show=_STESTR_SHOW,
-        proof=r' - Passed: [1-9]')
+        required_output=r' - Passed: [1-9]')
 
 
 def _environment(folder, kind):

@@ -13,6 +13,9 @@ from clickos_lab.suites import progress
 from clickos_lab.suites import results
 from clickos_lab.suites import runner
 
+#: Names of suites in the release before 1.0, which are still accepted.
+_FORMER = {'circles': 'import_cycles'}
+
 
 def run(state, names, tier='test'):
     """Run the suites of a tier, or those of them that are named.
@@ -39,6 +42,7 @@ def chosen(state, names, tier):
 
     :raises LabError: if there is no suite of a name
     """
+    names = [_FORMER.get(name, name) for name in names]
     suites = catalog.TIERS[tier](state)
     known = [s.name for s in suites]
     unknown = sorted(set(names) - set(known))

@@ -14,10 +14,10 @@ import sys
 from clickos_lab import debian
 from clickos_lab import debian_root
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import prepare
 from clickos_lab import prereq
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab.suites import packages
 
@@ -91,13 +91,13 @@ class _Place:
         """Build all, then run the main job; return the exit status."""
         build = _BUILD.format(enter=self._enter())
         job = _JOB.format(enter=self._enter())
-        with say.step(f'main job on Debian {_RELEASE.number}'), \
+        with log.step(f'main job on Debian {_RELEASE.number}'), \
                 debian_root.DebianRoot(
                     self._state, self._folder / 'root', _RELEASE,
                     self._mounts(), build) as machine:
             try:
-                log = f'{self._state.log}/{_LOG}'
-                machine.run(f'{_GROUPS}; ({job}) >{log} 2>&1',
+                log_file = f'{self._state.log}/{_LOG}'
+                machine.run(f'{_GROUPS}; ({job}) >{log_file} 2>&1',
                             timeout_s=_JOB_S)
             except errors.LabError:
                 print(shell.tail(self._log, 40))

@@ -27,8 +27,8 @@ from clickos_lab.documents import report as _report
 from clickos_lab.documents import rules
 from clickos_lab import errors
 from clickos_lab import lab as _lab
+from clickos_lab import log
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import shell
 
 SHORT = ('README.md',)
@@ -53,17 +53,17 @@ def start(state, host=''):
     :raises LabError: if it fails
     """
     command = ['make', 'demo', 'KEEP=1', *([f'HOST={host}'] if host else [])]
-    log = _printed(state)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with say.step(' '.join(command)), open(log, 'wb') as output:
+    log_file = _printed(state)
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    with log.step(' '.join(command)), open(log_file, 'wb') as output:
         status = subprocess.run(
             command, cwd=paths.REPO, env=_environment(state),
             stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT, timeout=_START_S).returncode
     if status:
         raise errors.LabError(f'{" ".join(command)}: exit status {status}; '
-                              f'see {log}:\n{shell.tail(log)}')
-    return log.read_text(errors='replace')
+                              f'see {log_file}:\n{shell.tail(log_file)}')
+    return log_file.read_text(errors='replace')
 
 
 def run(state, wanted, short=False):

@@ -28,9 +28,9 @@ from clickos_lab.xen import libraries
 from clickos_lab.xen import linux
 from clickos_lab.xen import modules
 from clickos_lab.xen import netback
-from clickos_lab.xen import places as _places
 from clickos_lab.xen import qemu
 from clickos_lab.xen import toolstack
+from clickos_lab.xen import xen_paths
 
 _TOP = paths.REPO / 'devstack/lab'
 _PARTS = ('boot', 'store', 'memory', 'net', 'create', 'chains', 'react')
@@ -84,7 +84,7 @@ def _parse(arguments):
 def _start(parts, counted):
     """Build what is needed and start the host."""
     state = paths.State()
-    places = _places.Places(state)
+    places = xen_paths.XenPaths(state)
     snapshot = command.prepare(state)
     contents = _contents(state, places, set(parts))
     host = _host.Host(places, f'f{os.getpid()}')

@@ -7,7 +7,7 @@ from clickos_lab.cloud import compute
 from clickos_lab.cloud import sessions
 from clickos_lab.cloud import vim
 from clickos_lab.demo import tacker
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab.vnf import csar
 
 #: Operations of Tacker at once, and seconds for one of them.
@@ -35,7 +35,7 @@ class Firewalls:
     def launch(self, count, number):
         """Make firewalls, and launch a number of them, some at once."""
         self.onboard()
-        with say.step(f'{count} VNFs, {number} launched'), \
+        with log.step(f'{count} VNFs, {number} launched'), \
                 concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             vnfs = list(pool.map(self.create, range(count)))
             self._vnfs = vnfs[:number]

@@ -13,16 +13,16 @@ import threading
 import time
 
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab.suites import again
 
-_SIGN_OF_LIFE_S = 20
+_HEARTBEAT_S = 20
 #: what begins a line and is not worth a terminal's width: a suite's own
 #: clock, a worker's number and a test's modules
 _LEAD = re.compile(r'^\[ *[\d.]+ s\] |^\{\d+\} (\w+\.)*(?=\w+\.\w+ )')
 _CLEAN_UP_S = 60
-#: Suites that run side by side.
+#: Suites that run in parallel.
 _AT_ONCE = 2
 #: lines that name a failed test: of cargo, unittest and stestr
 _FAILED_TEST = re.compile(
@@ -48,12 +48,12 @@ class Suite:
     show: str = '(?!)'
     #: with which a passing run must have printed a line, so that a suite
     #: that found no test does not pass
-    proof: str | None = None
+    required_output: str | None = None
     #: with which no line may be printed: a skipped test did not pass
-    fault: str | None = None
+    forbidden_output: str | None = None
     timeout_s: int = 1800
     #: whether it runs in parallel with the next ones that do
-    has_company: bool = False
+    runs_in_parallel: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,22 +75,22 @@ def run_all(suites, log_folder, env):
     """Run suites in order, all of them; return an outcome for each."""
     def run(numbered):
         number, suite = numbered
-        say.say(f'suite {number} of {len(suites)}: {suite.name}')
+        log.info(f'suite {number} of {len(suites)}: {suite.name}')
         outcome = _run(suite, log_folder / f'test-{suite.name}.log', env)
-        say.say(f'suite {suite.name}: '
-                f'{"passed" if outcome.passed else "FAILED"} in '
-                f'{outcome.seconds:.1f} s {outcome.note}')
+        log.info(f'suite {suite.name}: '
+                 f'{"passed" if outcome.passed else "FAILED"} in '
+                 f'{outcome.seconds:.1f} s {outcome.note}')
         return outcome
 
     outcomes = []
-    for has_company, group in itertools.groupby(
-            enumerate(suites, 1), lambda pair: pair[1].has_company):
-        outcomes += _side_by_side(run, group) if has_company else map(
+    for runs_in_parallel, group in itertools.groupby(
+            enumerate(suites, 1), lambda pair: pair[1].runs_in_parallel):
+        outcomes += _in_parallel(run, group) if runs_in_parallel else map(
             run, group)
     return outcomes
 
 
-def _side_by_side(run, suites):
+def _in_parallel(run, suites):
     """Run suites, some at a time; an interrupt ends these."""
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         runs = [pool.submit(run, suite) for suite in suites]
@@ -104,26 +104,26 @@ def _side_by_side(run, suites):
             _INTERRUPTED.clear()
 
 
-def _run(suite, log, env):
+def _run(suite, log_file, env):
     began_s = time.monotonic()
     unsteady = []
     try:
-        note = _execute(suite, log, {**env, **suite.env}, unsteady)
+        note = _execute(suite, log_file, {**env, **suite.env}, unsteady)
     except OSError as e:
         note = f'{suite.command[0]}: {e.strerror}'
     except errors.LabError as e:
         note = str(e)
     return Outcome(suite.name, note is None, time.monotonic() - began_s,
-                   note or '', _failed_tests(log) if note else (),
+                   note or '', _failed_tests(log_file) if note else (),
                    tuple(unsteady))
 
 
-def _execute(suite, log, env, unsteady):
+def _execute(suite, log_file, env, unsteady):
     """Run a suite's command; return None or why it failed.
 
     :param unsteady: takes the tests that passed only when run again
     """
-    with open(log, 'wb', buffering=0) as output:
+    with open(log_file, 'wb', buffering=0) as output:
         # A run in the background ignores Ctrl-C, and so would all its tests.
         process = subprocess.Popen(
             ['env', '--default-signal=INT', *map(str, suite.command)],
@@ -134,16 +134,17 @@ def _execute(suite, log, env, unsteady):
             lines = _follow(process, suite, output)
             status = process.wait(timeout=30)
         except (subprocess.TimeoutExpired, errors.LabError) as e:
-            return f'{e}; see {log}'
+            return f'{e}; see {log_file}'
         finally:
             _end_session(process)
     if status != 0:
-        return f'exit status {status}; see {log}\n{_last(log)}'
-    if suite.proof and not any(re.search(suite.proof, n) for n in lines):
-        return f'ran no tests (no line like {suite.proof!r}); see {log}'
+        return f'exit status {status}; see {log_file}\n{_last(log_file)}'
+    wanted, unwanted = suite.required_output, suite.forbidden_output
+    if wanted and not any(re.search(wanted, n) for n in lines):
+        return f'ran no tests (no line like {wanted!r}); see {log_file}'
     unsteady += filter(None, map(again.named, lines))
-    faults = [n for n in lines if suite.fault and re.search(suite.fault, n)]
-    return f'{faults[0].strip()}; see {log}' if faults else None
+    found = [n for n in lines if unwanted and re.search(unwanted, n)]
+    return f'{found[0].strip()}; see {log_file}' if found else None
 
 
 def _follow(process, suite, output):
@@ -155,9 +156,9 @@ def _follow(process, suite, output):
     while (now_s := time.monotonic()) < deadline_s:
         if _INTERRUPTED.is_set():
             raise errors.LabError('interrupted')
-        if now_s - silent_since_s > _SIGN_OF_LIFE_S:
+        if now_s - silent_since_s > _HEARTBEAT_S:
             silent_since_s = now_s
-            say.say(f'  {suite.name} is still at work')
+            log.info(f'  {suite.name} is still at work')
         try:
             line = lines.get(timeout=1)
         except queue.Empty:
@@ -171,9 +172,10 @@ def _follow(process, suite, output):
         text = line.decode(errors='replace').rstrip()
         if re.search(suite.show, text):
             silent_since_s = now_s
-            say.say(f'  {suite.name}: {_LEAD.sub("", text)[:110]}')
+            log.info(f'  {suite.name}: {_LEAD.sub("", text)[:110]}')
         if again.named(text) or any(
-                p and re.search(p, text) for p in (suite.proof, suite.fault)):
+                p and re.search(p, text)
+                for p in (suite.required_output, suite.forbidden_output)):
             kept.append(text)
     raise errors.LabError(f'not done after {suite.timeout_s} s')
 
@@ -206,14 +208,14 @@ def _end_session(process):
     process.wait()
 
 
-def _last(log, lines=25):
-    text = log.read_text(errors='replace').splitlines()[-lines:]
+def _last(log_file, lines=25):
+    text = log_file.read_text(errors='replace').splitlines()[-lines:]
     return '\n'.join('    ' + line[:200] for line in text)
 
 
-def _failed_tests(log):
+def _failed_tests(log_file):
     found, unexplained = {}, None
-    lines = log.read_text(errors='replace').splitlines()
+    lines = log_file.read_text(errors='replace').splitlines()
     for line, following in zip(lines, [*lines[1:], '']):
         text = line.strip()[:200]
         if _FAILED_TEST.search(line):

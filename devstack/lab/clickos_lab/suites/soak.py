@@ -26,7 +26,7 @@ from clickos_lab.suites import races
 from clickos_lab.suites import results
 from clickos_lab.suites import xen
 from clickos_lab.xen import packages as xen_packages
-from clickos_lab.xen import places
+from clickos_lab.xen import xen_paths
 
 PARTS = {
     'routers': 'tests.soak.test_routers',
@@ -123,7 +123,7 @@ def _alone(_names):
     """Run patched tools of Xen with simulated guests, without Xen."""
     state = paths.State()
     state.create()
-    found = places.Places(state)
+    found = xen_paths.XenPaths(state)
     found.create()
     with found.lock():
         xen_packages.ensure(found)

@@ -10,9 +10,9 @@ from clickos_lab.cloud import sessions
 from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 from clickos_lab.config import tempest as tempest_conf
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import processes
-from clickos_lab import say
 from clickos_lab import settings as _settings
 from clickos_lab import shell
 from clickos_lab.suites import stestr_tests
@@ -45,7 +45,7 @@ def run(state, arguments, configure=None, workers=WORKERS):
         configure(workspace)
     else:
         _configure(state, workspace)
-    say.say('tempest run')
+    log.info('tempest run')
     command = [state.tool('tempest'), 'run', '--concurrency']
     where = {'cwd': workspace, 'env': limited(state, _LIMIT_S)}
     return stestr_tests.follow(

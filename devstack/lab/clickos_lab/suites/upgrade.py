@@ -14,9 +14,9 @@ import sys
 
 from clickos_lab import apt
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import prepare
-from clickos_lab import say
 from clickos_lab.suites import on_lab
 from clickos_lab.upgrade import backup
 from clickos_lab.upgrade import place
@@ -61,7 +61,7 @@ def main(names):
 def upgrade(lab, order):
     """Upgrade a lab of the previous release; return the exit status."""
     lab.down()
-    say.say(f'{lab.older.version}, {order}')
+    log.info(f'{lab.older.version}, {order}')
     lab.start_older()
     found = probe.Probe(lab)
     try:
@@ -81,7 +81,7 @@ def upgrade(lab, order):
     lab.forget()
     for fault in found.faults:
         print(f'  {fault}')
-    say.say(f'{order}: {len(found.faults)} faults')
+    log.info(f'{order}: {len(found.faults)} faults')
     return int(bool(found.faults))
 
 
@@ -89,7 +89,7 @@ def restore(lab, found):
     """Lose all databases and the guests, and restore them from a dump."""
     saved = backup.Backup(lab)
     wanted = found.kept()
-    with say.step('backup, loss and restoration of the databases'):
+    with log.step('backup, loss and restoration of the databases'):
         saved.dump()
         found.step('after the dump', lambda: None)   # it changes values
         saved.lose_and_restore()

@@ -16,15 +16,15 @@ from clickos_lab import apt
 from clickos_lab import paths
 from clickos_lab import processes
 from clickos_lab.suites import unittests
-from clickos_lab.vnf import bench
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import csars
+from clickos_lab.vnf import testbed
 
 
 def _traffic(name):
     """Return a test of one VNF; a scenario also swaps its configuration."""
     def test(self):
-        with bench.Bench(name) as vnf:
+        with testbed.VnfTestbed(name) as vnf:
             vnf.scenario.check(self, vnf)
             self.assertGreater(vnf.swaps, 0, 'the scenario swaps nothing')
     return test

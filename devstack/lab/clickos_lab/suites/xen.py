@@ -16,12 +16,12 @@ import unittest
 
 from clickos_lab import errors
 from clickos_lab import paths
-from clickos_lab.suites import ahead
+from clickos_lab.suites import prebuild
 from clickos_lab.suites import unittests
 from clickos_lab.xen import command
 from clickos_lab.xen import host
 from clickos_lab.xen import image
-from clickos_lab.xen import places
+from clickos_lab.xen import xen_paths
 
 _TOP = paths.REPO / 'devstack/lab'
 #: What the tests import besides the lab.
@@ -52,7 +52,7 @@ def main(names, slow=False):
     try:
         state = paths.State()
         command.install(state)
-        with contextlib.nullcontext() if names else ahead.started(state):
+        with contextlib.nullcontext() if names else prebuild.started(state):
             command.prepare(state)
             with _profiles(state, in_parallel=names == list(GATE)):
                 return _run_on_hosts(state, names, slow)
@@ -80,7 +80,7 @@ def _run_on_hosts(state, names, slow):
     try:
         return run(names, slow)
     finally:
-        _remove_hosts(places.Places(state))
+        _remove_hosts(xen_paths.XenPaths(state))
 
 
 def run(names, slow=False):

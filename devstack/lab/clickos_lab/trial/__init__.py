@@ -7,10 +7,10 @@ environment is needed.
 
 import signal
 
+from clickos_lab import log
 from clickos_lab import prepare
-from clickos_lab import say
 from clickos_lab.trial import place as _place
-from clickos_lab.trial import story
+from clickos_lab.trial import trial_run as _trial_run
 
 
 def run(state, keep):
@@ -22,14 +22,15 @@ def run(state, keep):
     signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
     prepare.process_host(state)
     with _place.opened(state) as place:
-        tale = story.Story(place)
-        tale.run()
+        trial_run = _trial_run.TrialRun(place)
+        trial_run.run()
         if keep:
             place.interact()
     left = place.leftovers()
-    tale.figures.expect('left behind', ', '.join(left) or 'nothing', not left)
-    tale.figures.print()
-    failed = tale.figures.failed
-    say.say(f'{failed} expectations were NOT met' if failed
-            else 'all expectations were met')
+    trial_run.figures.expect('left behind', ', '.join(left) or 'nothing',
+                             not left)
+    trial_run.figures.print()
+    failed = trial_run.figures.failed
+    log.info(f'{failed} expectations were NOT met' if failed
+             else 'all expectations were met')
     return 1 if failed else 0

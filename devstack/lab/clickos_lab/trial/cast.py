@@ -15,12 +15,12 @@ import time
 from clickos_client import pings
 
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import prepare
-from clickos_lab import say
 from clickos_lab.trial import drawing
 from clickos_lab.trial import place as _place
-from clickos_lab.trial import story
+from clickos_lab.trial import trial_run
 
 PICTURE = paths.REPO / 'docs/images/live-rule-change.svg'
 _URL = f'http://{_place.SERVER_IP}/'
@@ -28,7 +28,7 @@ _CURL = ('curl', '-sS', '--connect-timeout', '1', _URL)
 _RULE = ('cosmos', 'write', _place.GUEST, 'fw.config')
 #: Where each command runs, and its words.
 _SCRIPT = (('client', _CURL),
-           ('host', (*_RULE, story.NO_HTTP)),
+           ('host', (*_RULE, trial_run.NO_HTTP)),
            ('client', _CURL),
            ('host', ('cosmos', 'read', _place.GUEST, 'fw.hits')),
            ('host', (*_RULE, _place.OPEN)),
@@ -113,13 +113,13 @@ def main():
     try:
         with _place.opened(state) as place:
             place.create_guest()
-            with say.step('recording'):
+            with log.step('recording'):
                 made = record(place)
     except errors.LabError as e:
-        say.warn(f'error: {e}')
+        log.warn(f'error: {e}')
         return 1
     PICTURE.write_text(drawing.draw(made.ping, made.shell))
-    say.say(f'{PICTURE}: {PICTURE.stat().st_size} bytes')
+    log.info(f'{PICTURE}: {PICTURE.stat().st_size} bytes')
     return 0
 
 

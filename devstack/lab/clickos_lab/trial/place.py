@@ -19,9 +19,9 @@ import time
 
 from clickos_lab import bare_host
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import pings
 from clickos_lab import processes
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import http_server
@@ -55,7 +55,7 @@ class Place:
 
     def __init__(self, state, undo):
         self._state, self._undo = state, undo
-        with say.step('1. a host: Xen store, switch, toolstack'):
+        with log.step('1. a host: Xen store, switch, toolstack'):
             self.host = bare_host.Host(
                 state, 'try', 1_000_000_000 + os.getpid() * 100, undo,
                 guests=1)
@@ -63,7 +63,7 @@ class Place:
             **os.environ, 'PATH': f'{state.bin}:{os.environ["PATH"]}',
             'COSMOSD_SOCKET': f'{self.host.folder}/cosmosd.sock',
             'VALED_SOCKET': f'{self.host.folder}/valed.sock'}
-        with say.step('2. client and server, on ports of the switch'):
+        with log.step('2. client and server, on ports of the switch'):
             self.client, self.server = (
                 self._machine(*side) for side in _SIDES)
             self._serve()
@@ -75,7 +75,7 @@ class Place:
             f'02:00:00:09:{segment:02x}:09', f'{network}.9')
         made.ip('link', 'set', 'lo', 'up')
         made.ip('route', 'add', 'default', 'via', f'{network}.1')
-        say.say(f'  {name}: {network}.9, namespace {made.namespace}')
+        log.info(f'  {name}: {network}.9, namespace {made.namespace}')
         return made
 
     def _serve(self):
@@ -120,8 +120,8 @@ class Place:
         text = shell.output(words, env=self._env)
         words = [os.path.basename(word) if isinstance(word, pathlib.Path)
                  else str(word) for word in words]
-        say.say(f'  $ {shlex.join(words)}   '
-                f'({(time.monotonic() - began_s) * 1000:.0f} ms)')
+        log.info(f'  $ {shlex.join(words)}   '
+                 f'({(time.monotonic() - began_s) * 1000:.0f} ms)')
         return text
 
     def run(self, where, words):
@@ -170,7 +170,7 @@ class Place:
 
     def interact(self):
         """Give the terminal a shell with the tools; its end is no error."""
-        say.say('everything is up; "exit" removes it. Try:')
+        log.info('everything is up; "exit" removes it. Try:')
         print(_USAGE.format(guest=GUEST, ip=SERVER_IP,
                             client=self.client.namespace), flush=True)
         with processes.undisturbed():       # Ctrl-C is the shell's

@@ -7,7 +7,7 @@ from clickos_lab.config import hosts
 from clickos_lab import databases
 from clickos_lab import errors
 from clickos_lab.host import power
-from clickos_lab import say
+from clickos_lab import log
 
 #: Services that keep nothing in a database, and MariaDB itself.
 _KEPT = ('mariadb', 'rabbitmq', 'epmd', 'memcached', 'front',
@@ -45,7 +45,7 @@ class Backup:
         before = self._tables()
         databases.execute(self._lab.state, ''.join(
             f'drop database {name};' for name in databases.OWNERS))
-        say.say(f'  {before} tables dropped')
+        log.info(f'  {before} tables dropped')
         with open(self._path, 'rb') as dumped:
             self._run(['mariadb', '--no-defaults', '-S', self._socket],
                       stdin=dumped)

@@ -9,10 +9,10 @@ import tempfile
 from clickos_lab.config import options
 from clickos_lab import distribution
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import prereq
 from clickos_lab.release import tree
 from clickos_lab import rust
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab import venv
@@ -64,7 +64,7 @@ class Older:
         stamp = self._folder / 'made.stamp'
         if stamps.fresh(stamp, self._commit):
             return
-        with say.step(f'parts of {self.version} ({self._commit})'):
+        with log.step(f'parts of {self.version} ({self._commit})'):
             shutil.rmtree(self._folder, ignore_errors=True)
             self._check_out()
             self._build_programs(state)

@@ -16,7 +16,7 @@ from clickos_lab.demo import machines
 from clickos_lab.demo import tacker
 from clickos_lab import errors
 from clickos_lab.host import guests
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab import settings as _settings
 from clickos_lab import shell
 from clickos_lab.suites import faults
@@ -90,7 +90,7 @@ class Probe:
 
         :param silent_s: the longest silence that the change may cause
         """
-        with say.step(text):
+        with log.step(text):
             if not self.checked(text, change):
                 raise errors.LabError(f'{text}: failed')
             for name, stream in self._streams.items():
@@ -106,14 +106,14 @@ class Probe:
         except errors.LabError as e:
             self.fault(f'{text}: {e}')
             return
-        say.say(f'  pings {text}: {lost} lost, silent {silence_s:.1f} s')
+        log.info(f'  pings {text}: {lost} lost, silent {silence_s:.1f} s')
         if silence_s > silent_s:
             self.fault(f'{text}: {lost} pings lost, silent for '
                        f'{silence_s:.1f} s, expected {silent_s} s')
 
     def fault(self, text):
         """Note what is not as it should be."""
-        say.warn(f'  FAULT {text}')
+        log.warn(f'  FAULT {text}')
         self.faults.append(text)
 
     def checked(self, text, check):
@@ -137,8 +137,8 @@ class Probe:
                 raise errors.LabError('no packet passes the hop of the chain'
                                       f' within {_CHAIN_S} s')
             time.sleep(traffic.INTERVAL_S)
-        say.say(f'  the hop has packets after '
-                f'{time.monotonic() - began_s:.1f} s')
+        log.info(f'  the hop has packets after '
+                 f'{time.monotonic() - began_s:.1f} s')
         hops = self._clickos.chain(self._hop.chain_id)['hops']
         if len(hops) != 1:
             raise errors.LabError(f'chain: {hops}, expected one hop')
@@ -178,7 +178,7 @@ class Probe:
 
     def finish(self):
         """Scale and heal VNFs, and remove everything."""
-        with say.step('scale, heal, delete'):
+        with log.step('scale, heal, delete'):
             for check in (self._scale, self._heal, self.settle, self.stop,
                           self.remove, self._nothing_left):
                 self.checked('at the end', check)
@@ -272,7 +272,7 @@ class Probe:
         """
         status, table = self._status()
         seen = STATUS.get(status, status)
-        say.say(f'  clickos-status: {seen}')
+        log.info(f'  clickos-status: {seen}')
         if seen != wanted or needle not in table:
             self.fault(f'{text}: clickos-status: {seen}, expected {wanted} '
                        f'{needle}:\n{table}')

@@ -5,7 +5,7 @@
 
     host [eth0] === veth === valed [network] === [0] guest
 
-The hosts are those of :mod:`bench`, so the scenarios run unchanged. Tacker
+The hosts are those of :mod:`testbed`, so the scenarios run unchanged. Tacker
 makes the ports, so the switch judges the guest's frames as it does for a
 tenant. The hosts' own frames pass: they are no guests.
 """
@@ -25,9 +25,9 @@ from clickos_lab import errors
 from clickos_lab.host import uplinks
 from clickos_lab import settings as _settings
 from clickos_lab import shell
-from clickos_lab.vnf import bench
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import rendering
+from clickos_lab.vnf import testbed
 
 #: begins the names of VNFs and networks
 _MARK = 'deployed'
@@ -76,7 +76,7 @@ class Cloud:
                 f'server {server_id}: runs on {found}, not {self._host.name}')
 
 
-class CloudBench(bench.Bench):
+class CloudBench(testbed.VnfTestbed):
     """A VNF under test in a :class:`Cloud`."""
 
     def __init__(self, name, cloud):
@@ -108,16 +108,17 @@ class CloudBench(bench.Bench):
         host = self.namespace(interface.cp)
         outer = f'vc{os.getpid()}-{next(_LINKS)}'
         port = f'{neutron.SWITCH}:{host}'
-        bench.ip('link', 'add', 'eth0', 'netns', host, 'address',
-                 bench.host_mac(index), 'type', 'veth', 'peer', 'name', outer)
-        bench.whole_frames(host, 'eth0')
-        bench.ip('link', 'set', outer, 'addrgenmode', 'none')
-        bench.ip('link', 'set', outer, 'up')
+        testbed.ip('link', 'add', 'eth0', 'netns', host, 'address',
+                   testbed.host_mac(index), 'type', 'veth', 'peer', 'name',
+                   outer)
+        testbed.whole_frames(host, 'eth0')
+        testbed.ip('link', 'set', outer, 'addrgenmode', 'none')
+        testbed.ip('link', 'set', outer, 'up')
         segment = self._cloud.admin.network.get_network(
             self._networks[interface.cp][0]).provider_segmentation_id
         self._cloud.vale_ctl(
             'attach', port, '--kind=veth', f'--ifname={outer}',
-            f'--segment={segment}', f'--mac={bench.host_mac(index)}')
+            f'--segment={segment}', f'--mac={testbed.host_mac(index)}')
         undo.callback(self._cloud.vale_ctl, 'detach', port)
         uplinks.Uplinks(self._cloud.state).reach(segment)
 

@@ -6,7 +6,7 @@ It also draws the graph of each.
 
 import tempfile
 
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import programs
@@ -24,7 +24,7 @@ def run(state, _arguments):
         target = folder / f'{name}.csar'
         csar.build(name, target, '--click-check',
                    programs.path('click-check'))
-        say.say(f'{target}: {target.stat().st_size} bytes')
+        log.info(f'{target}: {target.stat().st_size} bytes')
 
 
 def check(name):

@@ -11,7 +11,7 @@ The same programs and calls make the guest as in a cloud.
 import os
 
 from clickos_lab import bare_host
-from clickos_lab.vnf import bench
+from clickos_lab.vnf import testbed
 
 _SWITCH = 'vale0'
 #: More than any vif takes.
@@ -37,12 +37,12 @@ class Host:
     def _uplink(self, undo, number):
         """Lead a network of the switch to a link; return its other end."""
         outer, inner = (f'{end}{os.getpid()}-{number}' for end in 'oi')
-        bench.ip('link', 'add', outer, 'type', 'veth', 'peer', 'name', inner)
-        undo.callback(bench.ip, 'link', 'delete', outer)
+        testbed.ip('link', 'add', outer, 'type', 'veth', 'peer', 'name', inner)
+        undo.callback(testbed.ip, 'link', 'delete', outer)
         self._host.guardian.link(outer)
-        bench.ip('link', 'set', outer, 'mtu', _LINK_MTU)
-        bench.ip('link', 'set', outer, 'addrgenmode', 'none')
-        bench.ip('link', 'set', outer, 'up')
+        testbed.ip('link', 'set', outer, 'mtu', _LINK_MTU)
+        testbed.ip('link', 'set', outer, 'addrgenmode', 'none')
+        testbed.ip('link', 'set', outer, 'up')
         self.client.call('uplink-set', switch=_SWITCH, segment=number,
                          uplink={'ifname': outer})
         return inner

@@ -5,7 +5,7 @@
 
     host [eth0] === tap, QEMU === eth1 of dom0, valed === [0] guest
 
-The hosts are those of :mod:`bench`, so the scenarios run unchanged. cosmosd
+The hosts are those of :mod:`testbed`, so the scenarios run unchanged. cosmosd
 makes the guest, of the first profile whose image has the VNF's elements.
 """
 
@@ -15,7 +15,7 @@ import uuid
 
 from clickos_client import checker
 from clickos_lab import rust
-from clickos_lab.vnf import bench
+from clickos_lab.vnf import testbed
 from clickos_lab.xen import image
 from cosmos_client import CosmosClient
 
@@ -71,7 +71,7 @@ class Host:
         return name
 
 
-class XenBench(bench.Bench):
+class XenBench(testbed.VnfTestbed):
     """A VNF under test on a :class:`Host`.
 
     :param image_name: by default that of the profile that it needs
@@ -86,13 +86,13 @@ class XenBench(bench.Bench):
     def _connect(self, undo):
         for index, interface in enumerate(self.interfaces):
             tap, host = self._host.taps[index], self.namespace(interface.cp)
-            bench.ip('link', 'set', tap, 'down')
-            bench.ip('link', 'set', tap, 'netns', host, 'name', 'eth0')
+            testbed.ip('link', 'set', tap, 'down')
+            testbed.ip('link', 'set', tap, 'netns', host, 'name', 'eth0')
             # It would end with the namespace.
-            undo.callback(bench.ip, '-n', host, 'link', 'set', 'eth0',
+            undo.callback(testbed.ip, '-n', host, 'link', 'set', 'eth0',
                           'netns', os.getpid(), 'name', tap)
-            bench.ip('-n', host, 'link', 'set', 'eth0', 'address',
-                     bench.host_mac(index))
+            testbed.ip('-n', host, 'link', 'set', 'eth0', 'address',
+                       testbed.host_mac(index))
 
     def _start_vnf(self, undo):
         made, client = self.configuration(), self._host.client

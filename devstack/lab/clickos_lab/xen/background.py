@@ -14,14 +14,14 @@ import sys
 
 from clickos_lab import apt
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import prereq
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab.xen import packages
 from clickos_lab.xen import patched
-from clickos_lab.xen import places as _places
 from clickos_lab.xen import variants
+from clickos_lab.xen import xen_paths
 
 #: The build has limits of its own for each program.
 _LIMIT_S = 3600
@@ -33,20 +33,20 @@ def started(state, wanted):
 
     :param wanted: variant of Xen; None without a Xen host
     """
-    places = _places.Places(state)
+    places = xen_paths.XenPaths(state)
     if wanted != variants.PATCHED or patched.is_built(places) \
             or not _can_be_installed(state, places):
         yield
         return
-    say.say("Xen's tools with our patches: built in the background")
-    with open(state.log / 'xen-background.log', 'wb') as log:
+    log.info("Xen's tools with our patches: built in the background")
+    with open(state.log / 'xen-background.log', 'wb') as log_file:
         process = subprocess.Popen(
             [sys.executable, '-m', 'clickos_lab.xen.background'],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file)
     try:
         yield
         if process.poll() is None:
-            with say.step("the rest of Xen's tools"):
+            with log.step("the rest of Xen's tools"):
                 shell.wait(process, _LIMIT_S)
     finally:
         if process.poll() is None:
@@ -82,7 +82,7 @@ def variant(state, places, wanted):
     try:
         _build(state, places)
     except patched.SourcesMissing as e:
-        say.warn('the sources of Xen are not to be had, so the host gets '
+        log.warn('the sources of Xen are not to be had, so the host gets '
                  f"Debian's Xen without our patches, as HOST=xen-stock: {e}")
         return variants.STOCK
     return wanted
@@ -102,7 +102,7 @@ def main():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     state = paths.State()
     try:
-        _build(state, _places.Places(state))
+        _build(state, xen_paths.XenPaths(state))
     except (errors.LabError, KeyboardInterrupt) as e:
         print(f'error: {e}')
         return 1

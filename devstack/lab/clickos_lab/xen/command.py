@@ -8,14 +8,14 @@ import sys
 
 from clickos_lab import apt
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import prereq
-from clickos_lab import say
 from clickos_lab.xen import compute
 from clickos_lab.xen import files
 from clickos_lab.xen import host as _host
 from clickos_lab.xen import image
-from clickos_lab.xen import places as _places
 from clickos_lab.xen import snapshot
+from clickos_lab.xen import xen_paths
 
 _DEFAULT = 'lab'
 
@@ -47,7 +47,7 @@ def add_arguments(parser):
 
 def run(state, arguments):
     """Run a verb; return the exit status."""
-    places = _places.Places(state)
+    places = xen_paths.XenPaths(state)
     arguments.host = compute.MACHINES.get(arguments.host, arguments.host)
     return arguments.verb(state, places, arguments)
 
@@ -63,7 +63,7 @@ def prepare(state):
     """Install and build what a host needs; return the snapshot."""
     install(state)
     image.build(state)
-    return snapshot.ensure(_places.Places(state))
+    return snapshot.ensure(xen_paths.XenPaths(state))
 
 
 def add_image_arguments(parser):
@@ -82,7 +82,7 @@ def build_image(state, arguments):
         ('profile', arguments.profile), ('config', arguments.config))
         if value]
     print(image.build(state, chosen), end='')
-    say.say(f'{image.folder(state)}')
+    log.info(f'{image.folder(state)}')
 
 
 def _started(state, places, name):
@@ -90,7 +90,7 @@ def _started(state, places, name):
     saved = prepare(state)
     contents = files.Files()
     image.add(state, contents)
-    with say.step(f'Xen host {name}'):
+    with log.step(f'Xen host {name}'):
         host.restore(saved, contents)
     return host
 
@@ -105,7 +105,7 @@ def _lab(state, places, arguments):
 
 def _interact(host):
     """Give the terminal to dom0's shell; its exit status is no error."""
-    say.say('Xen host; exit ends it. Try: xl info; xl list')
+    log.info('Xen host; exit ends it. Try: xl info; xl list')
     subprocess.run(_interactive(host), cwd=host.places.root)
 
 
@@ -116,7 +116,7 @@ def _interactive(host):
 
 def _up(state, places, arguments):
     host = _started(state, places, arguments.host)
-    say.say(f'ssh -F {host.places.ssh_config} dom0')
+    log.info(f'ssh -F {host.places.ssh_config} dom0')
 
 
 def _running(places, arguments):

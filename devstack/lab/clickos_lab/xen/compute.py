@@ -15,11 +15,11 @@ from clickos_lab import shell
 from clickos_lab.xen import files
 from clickos_lab.xen import host as _host
 from clickos_lab.xen import patched
-from clickos_lab.xen import places as _places
 from clickos_lab.xen import qemu
 from clickos_lab.xen import snapshot
 from clickos_lab.xen import toolstack
 from clickos_lab.xen import variants
+from clickos_lab.xen import xen_paths
 
 #: The machine of each Xen host of the cloud, by the host's name in Nova.
 MACHINES = {hosts.XEN.name: 'compute', hosts.SECOND_XEN.name: 'compute2'}
@@ -40,8 +40,8 @@ class XenCompute:
         self._state = state
         self.host = host
         self._number = hosts.XENS.index(host)
-        self._places = _places.Places(state)
-        self._host = _host.Host(self._places, name(host))
+        self._paths = xen_paths.XenPaths(state)
+        self._host = _host.Host(self._paths, name(host))
         self.dom0 = self._host.dom0
 
     def running(self):
@@ -64,10 +64,10 @@ class XenCompute:
         :param disk: what :meth:`power_cut` found on the disk
         """
         contents = files.Files()
-        variant = variants.chosen(self._places)
+        variant = variants.chosen(self._paths)
         toolstack.add(self._state, contents, variant=variant)
         toolstack.add_script_settings(contents)
-        saved = snapshot.ensure(self._places, variant)
+        saved = snapshot.ensure(self._paths, variant)
         self._host.restore(saved, contents, self.taps())
         for tap in self.taps():
             shell.output(['ip', 'link', 'set', tap, 'addrgenmode', 'none'])
@@ -116,8 +116,8 @@ class XenCompute:
 
     def hand_over(self, user, folder, number):
         """Copy what a tunnel needs to where its account can read it."""
-        sources = {'key': self._places.keys / user,
-                   'known_hosts': self._places.keys / 'known_hosts',
+        sources = {'key': self._paths.keys / user,
+                   'known_hosts': self._paths.keys / 'known_hosts',
                    'ssh_config': self._host.places.ssh_config}
         for name, source in sources.items():
             path = folder / name

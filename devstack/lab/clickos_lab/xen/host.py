@@ -10,9 +10,9 @@ from clickos_lab import errors
 from clickos_lab import processes
 from clickos_lab.xen import files as _files
 from clickos_lab.xen import keys
-from clickos_lab.xen import places as _places
 from clickos_lab.xen import qmp
 from clickos_lab.xen import remote
+from clickos_lab.xen import xen_paths
 
 #: What dom0's first process prints when everything runs.
 _READY = 'lab: ready'
@@ -28,7 +28,7 @@ class Host:
     """One host, found by its name; ``dom0`` runs commands in it."""
 
     def __init__(self, places, name):
-        self._places = places
+        self._paths = places
         self.name = name
         self.places = places.host(name)
         self._processes = processes.Processes(self.places)
@@ -55,7 +55,7 @@ class Host:
             self.dom0.check(unpack, _UNPACK_S)
 
     def _boot(self, machine, memory):
-        memory = f'mem-path={self._places.relative(memory)},share=on'
+        memory = f'mem-path={self._paths.relative(memory)},share=on'
         self._start(machine, memory, True)
         with self._stopped_on_error():
             self._processes.wait(_QEMU, self._is_ready, _BOOT_S)
@@ -66,7 +66,7 @@ class Host:
         :param files: :class:`files.Files` that will be in dom0
         :param taps: interfaces to be made here for its uplinks
         """
-        memory = f'mem-path={self._places.relative(snapshot.memory)},share=off'
+        memory = f'mem-path={self._paths.relative(snapshot.memory)},share=off'
         unpack = self._make_folder(files)
         self._start(snapshot.machine, memory, False, taps)
         with self._stopped_on_error():
@@ -86,11 +86,11 @@ class Host:
         return (files or _files.Files()).write(self.places.files)
 
     def _start(self, machine, memory, boot, taps=()):
-        command = machine.command(self._places, self.places, memory, boot,
+        command = machine.command(self._paths, self.places, memory, boot,
                                   taps)
         with self._stopped_on_error():
             self._processes.start(_QEMU, command, _ENV,
-                                  cwd=self._places.root)
+                                  cwd=self._paths.root)
             self._processes.wait(_QEMU, self.places.qmp.exists, 30)
 
     def connect(self):
@@ -99,7 +99,7 @@ class Host:
         On a busy machine one was seen that never came about: the next one
         does.
         """
-        config = keys.ssh_config(self._places, self._ssh_port())
+        config = keys.ssh_config(self._paths, self._ssh_port())
         self.places.ssh_config.write_text(config)
         for left in reversed(range(_CONNECTIONS)):
             self._processes.start(_SSH, self.dom0.master(), _ENV,
@@ -168,6 +168,6 @@ class Host:
 
 def remove_all(state):
     """End every host of a state folder."""
-    places = _places.Places(state)
+    places = xen_paths.XenPaths(state)
     for name in places.names():
         Host(places, name).remove()

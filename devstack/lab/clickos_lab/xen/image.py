@@ -4,9 +4,9 @@
 import sys
 
 from clickos_lab import bounds
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import rust
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
 
@@ -86,13 +86,13 @@ def groups(state, name):
 
 
 def _build(state, words):
-    log = state.log / 'image.log'
-    with say.step('guest images'):
+    log_file = state.log / 'image.log'
+    with log.step('guest images'):
         folder(state).mkdir(parents=True, exist_ok=True)
-        log.unlink(missing_ok=True)
+        log_file.unlink(missing_ok=True)
         shell.run([sys.executable, _PROGRAM, '--out', folder(state), *words],
-                  log, env=rust.environment(state), timeout_s=2400)
-    return log.read_text()
+                  log_file, env=rust.environment(state), timeout_s=2400)
+    return log_file.read_text()
 
 
 def config(kind, name, image=CLICKOS):

@@ -7,7 +7,7 @@ kernel's command line gives the address of each device, as net0=10.0.0.5/24.
 
 import shutil
 
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab import stamps
 from clickos_lab.xen import archive
 from clickos_lab.xen import image
@@ -86,7 +86,7 @@ def build(state, places):
                            modules.folder(places).name)
     if is_built(state) and stamps.fresh(stamp, wanted):
         return
-    with say.step('Linux guest'):
+    with log.step('Linux guest'):
         linux.build(state, places)
         kernel.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(places.kernel, kernel)

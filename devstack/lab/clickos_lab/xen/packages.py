@@ -10,7 +10,7 @@ import shutil
 from clickos_lab import apt
 from clickos_lab import debian
 from clickos_lab import errors
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab import stamps
 
@@ -53,7 +53,7 @@ def ensure(places):
     wanted = stamps.digest((), *_names())
     if stamps.fresh(stamp, wanted):
         return
-    with say.step('Debian packages of the Xen host'):
+    with log.step('Debian packages of the Xen host'):
         _fetch(places)
     stamp.write_text(wanted)
 
@@ -69,23 +69,23 @@ def _fetch(places):
     shutil.rmtree(places.packages, ignore_errors=True)
     debs = places.packages / 'debs'
     debs.mkdir(parents=True)
-    log = places.log / 'xen-packages.log'
+    log_file = places.log / 'xen-packages.log'
     try:
-        _download(debs, log)
+        _download(debs, log_file)
     except errors.LabError:
-        apt.refresh(log)        # Debian may have newer packages by now
-        _download(debs, log)
+        apt.refresh(log_file)        # Debian may have newer packages by now
+        _download(debs, log_file)
     for deb in sorted(debs.iterdir()):
-        shell.run(['dpkg-deb', '-x', deb, places.packages], log)
+        shell.run(['dpkg-deb', '-x', deb, places.packages], log_file)
     shutil.rmtree(debs)
 
 
-def _download(folder, log):
+def _download(folder, log_file):
     names = [_kernel_package() if name == _KERNEL else name
              for name in _names()]
     # apt's own user may not be able to write there; root may.
     shell.run(['apt-get', '-q', '-o', 'APT::Sandbox::User=root', 'download',
-               *names], log, cwd=folder)
+               *names], log_file, cwd=folder)
 
 
 def _kernel_package():

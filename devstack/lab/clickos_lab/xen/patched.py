@@ -12,8 +12,8 @@ import shutil
 from clickos_lab import apt
 from clickos_lab import debian
 from clickos_lab import errors
+from clickos_lab import log
 from clickos_lab import paths
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab.xen import archive
@@ -123,21 +123,21 @@ def source(state, places, name='source'):
     :raises LabError: if a patch does not apply without fuzz
     """
     apt.ensure(state, _FETCH_PACKAGES)
-    log = state.log / 'xen-patches.log'
+    log_file = state.log / 'xen-patches.log'
     into = places.root / name
     shutil.rmtree(into, ignore_errors=True)
     try:
-        _fetch(into, log)
+        _fetch(into, log_file)
     except errors.LabError as e:
         raise SourcesMissing(str(e))
     tree = into / 'xen'
     for patch in names():
         shell.run(['patch', '-p1', '--fuzz=0', '--batch', '-i',
-                   SERIES / patch], log, cwd=tree)
+                   SERIES / patch], log_file, cwd=tree)
     return tree
 
 
-def _fetch(folder, log):
+def _fetch(folder, log_file):
     """Fetch and unpack the source with package lists of its own.
 
     The machine's lists may lack the source packages. Debian's release keeps
@@ -157,32 +157,33 @@ def _fetch(folder, log):
                f'Dir::State::lists={folder}/lists',
                f'Dir::Cache={folder}/cache', 'APT::Sandbox::User=root']
     command = ['apt-get', '-q', *(w for o in options for w in ('-o', o))]
-    shell.run([*command, 'update'], log)
-    shell.run([*command, 'source', '--download-only', 'xen'], log, cwd=folder)
-    description, = folder.glob('xen_*.dsc')
-    shell.run(['dpkg-source', '--no-check', '-x', description, 'xen'], log,
+    shell.run([*command, 'update'], log_file)
+    shell.run([*command, 'source', '--download-only', 'xen'], log_file,
               cwd=folder)
+    description, = folder.glob('xen_*.dsc')
+    shell.run(['dpkg-source', '--no-check', '-x', description, 'xen'],
+              log_file, cwd=folder)
 
 
 def build(state, places):
     """Build xl, its libraries and the daemons, unless they are there."""
     if is_built(places):
         return
-    with say.step("Xen's tools with our patches"):
+    with log.step("Xen's tools with our patches"):
         apt.ensure(state, _BUILD_PACKAGES)
         tree = source(state, places)
-        log = state.log / 'xen-patches.log'
+        log_file = state.log / 'xen-patches.log'
         for name in ('config.guess', 'config.sub'):
             shutil.copy(f'/usr/share/misc/{name}', tree)
-        shell.run(['./autogen.sh'], log, cwd=tree)
-        shell.run(_CONFIGURE, log, cwd=tree)
+        shell.run(['./autogen.sh'], log_file, cwd=tree)
+        shell.run(_CONFIGURE, log_file, cwd=tree)
         env = {**os.environ, 'APPEND_LDFLAGS': _LINKED}
         for part, target in _TARGETS:
             shell.run(['make', '-j2', '-C', f'tools/{part}', target,
                        'XEN_TARGET_ARCH=x86_64', 'WGET=false', 'GIT=false'],
-                      log, env=env, cwd=tree, timeout_s=1800)
+                      log_file, env=env, cwd=tree, timeout_s=1800)
         shutil.rmtree(folder(places).parent, ignore_errors=True)
-        _lay_root(tree, folder(places), log)
+        _lay_root(tree, folder(places), log_file)
         _lay_sdk(places, tree, sdk(places))
     _stamp(places).write_text(_wanted())
 
@@ -196,7 +197,7 @@ def _wanted():
                          _LINKED)
 
 
-def _lay_root(tree, root, log):
+def _lay_root(tree, root, log_file):
     """Lay the files as they are on a host."""
     made = {**{f'{FOLDER}/{name}': path for name, path in _LIBRARIES.items()},
             **{f'{PROGRAMS_FOLDER}/{name}': path
@@ -205,7 +206,7 @@ def _lay_root(tree, root, log):
         if not (tree / path).exists():
             raise errors.LabError(f'{tree / path}: the build did not make it')
         _copy(tree / path, root, place)
-        shell.run(['strip', root / place.lstrip('/')], log)
+        shell.run(['strip', root / place.lstrip('/')], log_file)
     _copy(tree / _SCRIPT, root, f'{SCRIPTS_FOLDER}/vale-port')
     _copy(netback.SCRIPT, root, f'{SCRIPTS_FOLDER}/vif-vale')
     listed = ''.join(f'{name.removesuffix(".patch")}\n'

@@ -13,7 +13,7 @@ import shutil
 import time
 
 from clickos_lab import errors
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab.xen import archive
@@ -108,7 +108,7 @@ def _fingerprint(places, machine):
 
 def build(places):
     """Build hypervisor, kernel and root."""
-    with say.step('Xen, kernel and root of dom0'):
+    with log.step('Xen, kernel and root of dom0'):
         kernel.build(places)
         root.build(places)
 
@@ -121,7 +121,7 @@ def _make(places, snapshot):
     snapshot.memory.parent.mkdir()
     host = _host.Host(places, _MAKER)
     host.remove()
-    with say.step('snapshot of a booted host'):
+    with log.step('snapshot of a booted host'):
         try:
             host.boot(snapshot.machine, snapshot.memory)
             with host.qmp() as control:

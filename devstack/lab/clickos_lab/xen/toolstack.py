@@ -4,10 +4,10 @@
 import shlex
 import shutil
 
+from clickos_lab import log
 from clickos_lab import paths
 from clickos_lab import prereq
 from clickos_lab import rust
-from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab.xen import image
 from clickos_lab.xen import keys
@@ -80,7 +80,7 @@ def build(state, places, variant=variants.STOCK):
     if variant == variants.PATCHED:
         root = patched.sdk(places)
         linked = '--', '-C', f'link-arg=-Wl,-rpath,{patched.FOLDER}'
-    with say.step('toolstack of the Xen host'):
+    with log.step('toolstack of the Xen host'):
         _cargo(state, root, 'build', '-p', 'cosmos', '-p', 'valed', '-p',
                'vale-ctl', '-p', 'vale-store', '-p', 'vale-tc')
         _cargo(state, root, 'rustc', '-p', 'cosmosd', '--features',

@@ -314,7 +314,7 @@ class StackedTest(unittest.TestCase):
                 ('neutron/neutron.conf', 'ml2_vale',
                  'etc/neutron/plugins/ml2/ml2_conf.ini', set()),
                 ('tacker/tacker.conf', 'clickos', 'etc/tacker/tacker.conf',
-                 {'watch_interval', 'orphan_timeout'}),
+                 {'watch_interval', 'stale_operation_timeout'}),
                 ('tacker/tacker.conf', 'tacker', 'etc/tacker/tacker.conf',
                  set()),
                 ('clickos/clickos-api.conf', 'nova',

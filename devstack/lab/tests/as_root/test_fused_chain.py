@@ -38,10 +38,10 @@ class FusedChainTest(test_scaled_hop.HopTestCase):
     def give_hops(self, is_fused):
         """Give the flows of all hops to where they are next."""
         fused = self.guest(2)
-        return sum(flows.give(*((flows.Part(fused, f'{name}/'),
-                                 [self.guest(n)]) if is_fused else
-                                (self.guest(n),
-                                 [flows.Part(fused, f'{name}/')])))
+        return sum(flows.transfer(*((flows.Part(fused, f'{name}/'),
+                                     [self.guest(n)]) if is_fused else
+                                    (self.guest(n),
+                                     [flows.Part(fused, f'{name}/')])))
                    for n, name in enumerate(HOPS))
 
     def guest(self, n):

@@ -5,7 +5,7 @@
 
     subscriber [eth0] === [0] click [1] === [eth0] freeradius
 
-Every box is a network namespace, as in :mod:`clickos_lab.vnf.bench`.
+Every box is a network namespace, as in :mod:`clickos_lab.vnf.testbed`.
 """
 
 import contextlib
@@ -16,9 +16,9 @@ import unittest
 
 from clickos_lab import apt
 from clickos_lab import paths
-from clickos_lab.vnf import bench
 from clickos_lab.vnf import pppoe_peer
 from clickos_lab.vnf import rendering
+from clickos_lab.vnf import testbed
 
 _SECRET = 'a long secret of both'
 _AMY, _BOB, _DAN = '10.9.2.100', '10.9.2.101', '10.9.2.103'
@@ -124,7 +124,7 @@ _SIGNS = 'update reply { Message-Authenticator := 0x00 }'
 _ATTRIBUTE = re.compile(r'(?m)^\t([\w-]+) = "?([^"\n]*)')
 
 
-class _Bench(bench.Bench):
+class _Bench(testbed.VnfTestbed):
 
     def configuration(self):
         return rendering.configuration(self.vdu, self.interfaces, _VALUES)
@@ -262,10 +262,10 @@ class RadiusTest(unittest.TestCase):
     def test_ipv6_by_framed_prefix_and_by_the_networks(self):
         right = f'{self.vnf.interfaces[1].ip6}'
         host = '2001:db8:2::9'
-        bench.ip('-n', self.vnf.namespace('right'), 'address', 'add',
-                 f'{host}/64', 'dev', 'eth0', 'nodad')
-        bench.ip('-n', self.vnf.namespace('right'), 'route', 'add',
-                 '2001:db8:9::/56', 'via', right)
+        testbed.ip('-n', self.vnf.namespace('right'), 'address', 'add',
+                   f'{host}/64', 'dev', 'eth0', 'nodad')
+        testbed.ip('-n', self.vnf.namespace('right'), 'route', 'add',
+                   '2001:db8:9::/56', 'via', right)
         for name, password, address, prefix in (
                 ('amy', 'one', _AMY, '2001:db8:9:77:'),
                 ('dan', 'four', _DAN, '2001:db8:9:67:')):
@@ -292,8 +292,8 @@ class RadiusTest(unittest.TestCase):
     def _check_source(self, name, host):
         """Another subscriber's address gets nothing."""
         other, device = '2001:db8:9:99::1', f'{name}{os.getpid()}'
-        bench.ip('-n', self.vnf.namespace('left'), 'address', 'add',
-                 f'{other}/128', 'dev', device, 'nodad')
+        testbed.ip('-n', self.vnf.namespace('left'), 'address', 'add',
+                   f'{other}/128', 'dev', device, 'nodad')
         before = self.vnf.count('server.spoofed')
         self.assertTrue(self.vnf.silent('left', host, '-I', other))
         self.assertGreater(self.vnf.count('server.spoofed'), before)

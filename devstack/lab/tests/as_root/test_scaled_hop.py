@@ -188,7 +188,7 @@ class HopTestCase(unittest.TestCase):
         """Let guests take the flows of another one."""
         leaver, *heirs = (Guest(self.host.client, self.guests[n])
                           for n in (leaver, *heirs))
-        return flows.give(leaver, heirs)
+        return flows.transfer(leaver, heirs)
 
     def leave(self, leaver, *heirs):
         """Scale in: one guest gives its flows away, and goes."""

@@ -11,7 +11,7 @@ import statistics
 
 from clickos_client import combiner
 from clickos_lab import bounds
-from clickos_lab.papers import rig as _rig
+from clickos_lab.papers import testbed as _testbed
 from clickos_lab import paths
 from clickos_lab.vnf import programs
 
@@ -47,12 +47,12 @@ def fused(hops):
 
 def rate(state, config, counter):
     """Return the packets per second that a counter of a guest sees."""
-    with _rig.Rig(state) as rig:
-        vif = rig.vif(1)
-        guest = rig.boot(config, vif, rig.vif(2))
-        rig.pkt_gen('tx', rig.vif(1), '-D', vif['mac'])
-        return statistics.median(*rig.rates(
-            guest, read=functools.partial(rig.counted, counter=counter)))
+    with _testbed.Testbed(state) as testbed:
+        vif = testbed.vif(1)
+        guest = testbed.boot(config, vif, testbed.vif(2))
+        testbed.pkt_gen('tx', testbed.vif(1), '-D', vif['mac'])
+        return statistics.median(*testbed.rates(
+            guest, read=functools.partial(testbed.counted, counter=counter)))
 
 
 def main():

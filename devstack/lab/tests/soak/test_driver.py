@@ -212,7 +212,7 @@ class DriverDomainTest(_DriverDomain):
         done = self._vale(
             'attach vale0:bad --kind xen --backend 9999 --domid 7 '
             f'--segment 5 --mac {test_net.mac(9)}')
-        self.assertIn('there is no domain 9999', done.err)
+        self.assertIn('no domain 9999', done.err)
         self._refused_keys(one)
         self._garbage()
         self.assertEqual('4', self.dom0.check(

@@ -15,7 +15,7 @@ from clickos_lab import bounds
 from clickos_lab import paths
 from clickos_lab.suites import progress
 from clickos_lab.xen import patched
-from clickos_lab.xen import places
+from clickos_lab.xen import xen_paths
 from tests.soak.store import consoles
 from tests.soak.store import daemon
 
@@ -36,7 +36,7 @@ class AloneCase(unittest.TestCase):
     def setUpClass(cls):
         super().setUpClass()
         state = paths.State()
-        found = places.Places(state)
+        found = xen_paths.XenPaths(state)
         cls.packages = found.packages
         cls.program = os.environ.get('OXENSTORED')
         if not cls.program:
@@ -400,7 +400,7 @@ class ConsolesTest(AloneCase):
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         cls.consoled = os.environ.get('XENCONSOLED') or patched.daemon(
-            places.Places(paths.State()), 'xenconsoled')
+            xen_paths.XenPaths(paths.State()), 'xenconsoled')
 
     def setUp(self):
         super().setUp()

@@ -6,7 +6,7 @@ import subprocess
 
 from clickos_lab import paths
 from clickos_lab.xen import image
-from clickos_lab.xen import places
+from clickos_lab.xen import xen_paths
 from tests.soak import test_store_alone
 
 #: Keys of a vif: the fields that xl makes; None for the other kind of vif.
@@ -54,7 +54,7 @@ class XlTest(test_store_alone.AloneCase):
 
     def setUp(self):
         super().setUp()
-        found = places.Places(paths.State())
+        found = xen_paths.XenPaths(paths.State())
         self.tools = found.root / 'source/xen/tools'
         libraries = [self.tools / 'libs/light', self.tools / 'libs/util',
                      self.packages / 'usr/lib/x86_64-linux-gnu']

@@ -5,6 +5,7 @@ import re
 
 from clickos_lab import paths
 from clickos_lab.suites import catalog
+from clickos_lab.suites import command
 from tests.unit import base
 
 #: Of `make test`: the suite of `make integration` that runs as much and more.
@@ -35,7 +36,11 @@ class CatalogTest(base.TestCase):
                                                             suite.command))
             if not is_check and suite.name not in (
                     'rustfmt', 'pep8', 'names', 'bandit', 'clippy'):
-                self.assertIsNotNone(suite.proof, suite.name)
+                self.assertIsNotNone(suite.required_output, suite.name)
+
+    def test_a_former_name_selects_the_suite(self):
+        found, = command.chosen(self.state, ['circles'], 'lint')
+        self.assertEqual('import_cycles', found.name)
 
     def test_contributing_lists_the_tiers(self):
         text = (paths.REPO / 'CONTRIBUTING.md').read_text()

@@ -6,8 +6,8 @@ import json
 from clickos_lab import errors
 from clickos_lab.papers import command
 from clickos_lab.papers import figure
-from clickos_lab.papers import rig
 from clickos_lab.papers import spread
+from clickos_lab.papers import testbed
 from clickos_lab.papers import throughput
 from clickos_lab import paths
 from tests.unit import base
@@ -17,9 +17,9 @@ class FrameTest(base.TestCase):
 
     def test_a_frame_is_whole(self):
         for size in throughput.SIZES:
-            data = rig.frame(size, rig.mac(1), rig.mac(2))
+            data = testbed.frame(size, testbed.mac(1), testbed.mac(2))
             frame = bytes.fromhex(data.removeprefix('\\<').removesuffix('>'))
-            self.assertEqual(size - rig.FCS, len(frame))
+            self.assertEqual(size - testbed.FCS, len(frame))
             self.assertEqual('020000010002020000010001', frame[:12].hex())
             header = frame[14:34]
             total = sum(int.from_bytes(header[at:at + 2], 'big')

@@ -16,9 +16,9 @@ from clickos_lab.xen import background
 from clickos_lab.xen import netback
 from clickos_lab.xen import packages
 from clickos_lab.xen import patched
-from clickos_lab.xen import places as _places
 from clickos_lab.xen import toolstack
 from clickos_lab.xen import variants
+from clickos_lab.xen import xen_paths
 from tests.unit import base
 
 
@@ -27,7 +27,7 @@ class PatchedCase(base.TestCase):
     def setUp(self):
         super().setUp()
         self.state.log.mkdir(parents=True, exist_ok=True)
-        self.places = _places.Places(self.state)
+        self.places = xen_paths.XenPaths(self.state)
         self.places.create()
 
     def replace(self, where, name):
@@ -70,7 +70,7 @@ class VariantTest(PatchedCase):
     def test_what_was_chosen_last_is_known_to_the_next_process(self):
         self.assertEqual(variants.STOCK, variants.chosen(self.places))
         variants.choose(self.places, variants.PATCHED)
-        again = _places.Places(self.state)
+        again = xen_paths.XenPaths(self.state)
         self.assertEqual(variants.PATCHED, variants.chosen(again))
 
 

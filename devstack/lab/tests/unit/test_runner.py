@@ -31,8 +31,8 @@ class RunnerTest(base.TestCase):
 
     def test_passed(self):
         status, text = self.run_suites(self.suite(
-            'echo ran 3 tests, skipped 0', proof='ran [1-9]',
-            fault='skipped [1-9]'))
+            'echo ran 3 tests, skipped 0', required_output='ran [1-9]',
+            forbidden_output='skipped [1-9]'))
         self.assertEqual(0, status)
         self.assertEqual('1 passed, 0 failed', text.splitlines()[-1])
 
@@ -40,10 +40,12 @@ class RunnerTest(base.TestCase):
         for suite, reason in (
                 (self.suite('exit 3'), 'exit status 3'),
                 (self.suite('kill -9 $$'), 'exit status -9'),
-                (self.suite('echo ran 0 tests', proof='ran [1-9]'),
+                (self.suite('echo ran 0 tests', required_output='ran [1-9]'),
                  'ran no tests'),
-                (self.suite('echo ran 3 tests, skipped 1', proof='ran [1-9]',
-                            fault='skipped [1-9]'), 'skipped 1; see'),
+                (self.suite('echo ran 3 tests, skipped 1',
+                            required_output='ran [1-9]',
+                            forbidden_output='skipped [1-9]'),
+                 'skipped 1; see'),
                 (self.suite('sleep 1000', timeout_s=1), 'not done after'),
                 (runner.Suite('one', ['/no/such/tool']), 'No such file')):
             status, text = self.run_suites(suite)
@@ -99,10 +101,10 @@ class RunnerTest(base.TestCase):
             done
             exit 1"""], **more)
 
-    def test_suites_with_company_run_side_by_side(self):
+    def test_suites_with_company_run_in_parallel(self):
         status, text = self.run_suites(
-            self.meeting('one', 'two', has_company=True),
-            self.meeting('two', 'one', has_company=True))
+            self.meeting('one', 'two', runs_in_parallel=True),
+            self.meeting('two', 'one', runs_in_parallel=True))
         self.assertEqual(0, status, text)
         rows = re.findall(r'^(one|two) +passed', text, re.MULTILINE)
         self.assertEqual(['one', 'two'], rows)
@@ -110,7 +112,7 @@ class RunnerTest(base.TestCase):
     def test_other_suites_run_alone(self):
         status, text = self.run_suites(
             self.meeting('one', 'two', looks=20),
-            self.meeting('two', 'one', has_company=True))
+            self.meeting('two', 'one', runs_in_parallel=True))
         self.assertEqual(1, status, text)
         self.assertEqual('1 passed, 1 failed', text.splitlines()[-1])
 
@@ -131,10 +133,10 @@ class RunnerTest(base.TestCase):
         self.assertEqual(1, status)
         self.assertIn('exit status -2', text)
 
-    def test_an_interrupt_ends_suites_that_run_side_by_side(self):
+    def test_an_interrupt_ends_suites_that_run_in_parallel(self):
         begun = [self.folder / name for name in ('one', 'two')]
         suites = [self.suite(f'echo $$ > {file}.new; mv {file}.new {file}; '
-                             'exec sleep 1000', has_company=True)
+                             'exec sleep 1000', runs_in_parallel=True)
                   for file in begun]
 
         def interrupt():
@@ -151,5 +153,5 @@ class RunnerTest(base.TestCase):
         for file in begun:
             self.assertIsNone(processes.start_ticks(int(file.read_text())))
         status, text = self.run_suites(
-            *(self.suite('exit 0', has_company=True) for _ in begun))
+            *(self.suite('exit 0', runs_in_parallel=True) for _ in begun))
         self.assertEqual(0, status, text)

@@ -24,9 +24,9 @@ from clickos_lab.xen import kernel
 from clickos_lab.xen import keys
 from clickos_lab.xen import modules
 from clickos_lab.xen import packages
-from clickos_lab.xen import places as _places
 from clickos_lab.xen import qemu
 from clickos_lab.xen import remote
+from clickos_lab.xen import xen_paths
 from tests.unit import base
 
 
@@ -34,7 +34,7 @@ class XenTestCase(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.places = _places.Places(self.state)
+        self.places = xen_paths.XenPaths(self.state)
         self.places.create()
 
 

@@ -10,10 +10,10 @@ from clickos_lab.xen import files
 from clickos_lab.xen import host
 from clickos_lab.xen import image
 from clickos_lab.xen import patched
-from clickos_lab.xen import places
 from clickos_lab.xen import snapshot
 from clickos_lab.xen import toolstack
 from clickos_lab.xen import variants
+from clickos_lab.xen import xen_paths
 
 
 #: of a slow test
@@ -46,7 +46,7 @@ class XenTest(unittest.TestCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.state = paths.State()
-        cls.places = places.Places(cls.state)
+        cls.places = xen_paths.XenPaths(cls.state)
         cls.host = host.Host(cls.places, f't{os.getpid()}')
         cls.addClassCleanup(cls.host.remove)
         if cls.variant == variants.PATCHED:

@@ -7,7 +7,7 @@ import unittest
 from clickos_lab import paths
 from clickos_lab.xen import netback
 from clickos_lab.xen import patched
-from clickos_lab.xen import places
+from clickos_lab.xen import xen_paths
 from tests.xen import base
 
 
@@ -24,7 +24,7 @@ class PatchesTest(unittest.TestCase):
 
     def test_the_series_applies_without_fuzz(self):
         state = paths.State()
-        tree = patched.source(state, places.Places(state), 'patches')
+        tree = patched.source(state, xen_paths.XenPaths(state), 'patches')
         self.addCleanup(shutil.rmtree, tree.parent)
         self.assertTrue((tree / 'tools/libs/light/libxl_vale.c').exists())
 

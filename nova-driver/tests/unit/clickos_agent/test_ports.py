@@ -235,7 +235,7 @@ class HintsTest(TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'tests.unit.cosmosd.FakeCosmosd._do_vif_remove',
             lambda *args, **kwargs: removed.set() or {}))
-        self.assertEqual(10, self.conf.clickos_agent.port_look_interval)
+        self.assertEqual(10, self.conf.clickos_agent.port_resync_interval)
         self.reconciler.start()
         self.addCleanup(self.reconciler.wait)
         self.addCleanup(self.reconciler.stop)

@@ -88,14 +88,14 @@ class StoreTest(base.TestCase):
         self.write([['fw.config', 'old']])
         self.write([['fw.config', 'new']])
         for _ in range(desired_state.MAX_REVISIONS + 20):
-            attempt = self.begin([['c.reset', '']])
+            number = self.begin([['c.reset', '']])
             self.assertEqual(2, self.store.accept(
-                SERVER, attempt, (), passing={
-                    attempt: states.Passing(commands=(0,))}))
+                SERVER, number, (), passing={
+                    number: states.Passing(commands=(0,))}))
         self.assertEqual([['fw.config', 'old']],
                          history.at(self.store, SERVER, 1).writes)
         self.assertEqual([], history.at(self.store, SERVER, 0).writes)
-        found = history.change(self.store, SERVER, attempt)
+        found = history.change(self.store, SERVER, number)
         self.assertEqual(('applied', 2), (found['status'],
                                           found['revision']))
         # The changes that are kept have a bound, too.
@@ -104,25 +104,25 @@ class StoreTest(base.TestCase):
 
     def write(self, writes, applied=()):
         """Write as a guest that accepts it."""
-        attempt = self.begin(writes)
-        return self.store.accept(SERVER, attempt, applied)
+        number = self.begin(writes)
+        return self.store.accept(SERVER, number, applied)
 
     def test_a_failed_attempt_records_nothing(self):
         self.write([['a.x', '1']])
         for error in (NO, None):
-            attempt = self.begin([['a.x', '2']])
-            self.store.fail(SERVER, attempt, error)
+            number = self.begin([['a.x', '2']])
+            self.store.fail(SERVER, number, error)
             self.assertEqual(states.State(1, [['a.x', '1']]),
                              self.read())
 
     def test_a_refused_write_is_told(self):
-        attempt = self.begin([['a.x', '1']])
-        self.store.fail(SERVER, attempt, NO)
-        found = history.change(self.store, SERVER, attempt)
+        number = self.begin([['a.x', '1']])
+        self.store.fail(SERVER, number, NO)
+        found = history.change(self.store, SERVER, number)
         self.assertEqual(('refused', {'code': 'bad-request', 'message': 'no'}),
                          (found['status'], found['error']))
         with self.assertRaises(errors.NotFound):
-            history.change(self.store, SERVER, attempt + 1)
+            history.change(self.store, SERVER, number + 1)
 
     def test_few_verdicts_are_kept(self):
         for value in range(40):
@@ -346,16 +346,16 @@ class StoreTest(base.TestCase):
         def fail(connection):
             raise db_exc.DBConnectionError()
 
-        attempt = self.begin([['a.x', '1']])
+        number = self.begin([['a.x', '1']])
         sa.event.listen(engine, 'commit', fail)
         with self.assertRaises(errors.Unavailable) as caught:
-            self.store.accept(SERVER, attempt, [])
+            self.store.accept(SERVER, number, [])
         sa.event.remove(engine, 'commit', fail)
         self.assertEqual('not-recorded', caught.exception.code)
         self.assertIn('write them again', caught.exception.message)
         self.assertEqual(0, self.store.read(SERVER).revision)
-        self.store.fail(SERVER, attempt)
-        self.write([['b.x', '2']], [attempt])
+        self.store.fail(SERVER, number)
+        self.write([['b.x', '2']], [number])
         self.assertEqual([['a.x', '1'], ['b.x', '2']],
                          self.store.read(SERVER).writes)
 

@@ -200,8 +200,8 @@ class VnfTest(base.TestCase):
 
     def test_tacker_is_asked_once_in_a_while(self):
         """For reads, for each token; a heal counts at once."""
-        self.conf.set_override('ownership_ttl', 30, 'clickos_api')
-        self.addCleanup(self.conf.clear_override, 'ownership_ttl',
+        self.conf.set_override('server_cache_ttl', 30, 'clickos_api')
+        self.addCleanup(self.conf.clear_override, 'server_cache_ttl',
                         'clickos_api')
         self.cloud.add_vnf(self.vnf_id, self.project_id,
                            [(self.server_id, 'VDU1', 'vnfc-1')])

@@ -122,8 +122,8 @@ class OwnershipTest(base.TestCase):
                          [token for _, token in self.cloud.asked])
 
     def test_owners_are_remembered_and_still_checked(self):
-        self.conf.set_override('ownership_ttl', 30, 'clickos_api')
-        self.addCleanup(self.conf.clear_override, 'ownership_ttl',
+        self.conf.set_override('server_cache_ttl', 30, 'clickos_api')
+        self.addCleanup(self.conf.clear_override, 'server_cache_ttl',
                         'clickos_api')
         for _ in range(3):
             self.assertEqual(200, self.put('allow')[0])

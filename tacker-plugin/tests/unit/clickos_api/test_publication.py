@@ -4,7 +4,10 @@
 import importlib
 import os
 import sys
+import tempfile
 from unittest import mock
+
+from oslo_config import cfg
 
 from clickos_api import conf
 from clickos_api.http import routes
@@ -32,6 +35,22 @@ class PublicationTest(base.TestCase):
                          set(groups))
         for opt in groups['clickos_api']:
             self.assertGreater(len(opt.help.strip()), 24, opt.name)
+
+    def test_former_names_of_options(self):
+        """Files of the release before 1.0 are read as they are."""
+        former = {'verdict_wait': 'change_wait_timeout',
+                  'waiting_threads': 'max_waiting_http_threads',
+                  'ownership_ttl': 'server_cache_ttl',
+                  'settle_interval': 'pending_change_poll_interval'}
+        with tempfile.NamedTemporaryFile('w', suffix='.conf') as file:
+            file.write('[clickos_api]\n' + ''.join(
+                f'{name} = 17\n' for name in former))
+            file.flush()
+            found = cfg.ConfigOpts()
+            found.register_opts(conf.API_OPTS, group=conf.API_GROUP)
+            found(['--config-file', file.name], project='test')
+        for name in former.values():
+            self.assertEqual(17, found.clickos_api[name], name)
 
     def test_services_do_not_wait_for_ever(self):
         self.assertEqual(10, self.conf.nova.timeout)

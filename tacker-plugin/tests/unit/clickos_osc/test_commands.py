@@ -10,7 +10,7 @@ from clickos_client import api
 from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
-from clickos_osc import shown
+from clickos_osc import formatting
 from clickos_osc.v1 import config
 from clickos_osc.v1 import console
 from clickos_osc.v1 import flow
@@ -165,18 +165,30 @@ class CommandTest(base.CommandTestCase):
                          list(rows[0][:-1]))
         self.assertEqual({'spoof': 3}, rows[0][-1].machine_readable())
 
-    def test_flow_give(self):
+    def _guests_with_flows(self):
         other_id = str(uuid.uuid4())
         self.cloud.add_server(other_id, self.project_id)
         for server_id in (self.server_id, other_id):
             self.agent.guests[server_id] = {
                 'rw.state': 'ip-rewriter 1\na\n', 'rw.block_new_flows': '',
                 'rw.merge': ''}
-        self.assertEqual('my-fw: 1 flows given to 1 guests\n',
-                         self.run_command(flow.GiveFlow, 'my-fw', '--to',
+        return other_id
+
+    def test_flow_transfer(self):
+        other_id = self._guests_with_flows()
+        self.assertEqual('my-fw: 1 flows transferred to 1 guests\n',
+                         self.run_command(flow.TransferFlow, 'my-fw', '--to',
                                           other_id)[1])
         with self.assertRaisesRegex(exceptions.CommandError, 'another'):
-            self.run_command(flow.GiveFlow, 'my-fw', '--to', 'my-fw')
+            self.run_command(flow.TransferFlow, 'my-fw', '--to', 'my-fw')
+
+    def test_the_former_name_of_flow_transfer(self):
+        other_id = self._guests_with_flows()
+        with self.assertLogs(flow.LOG, 'WARNING') as logged:
+            self.assertEqual('my-fw: 1 flows transferred to 1 guests\n',
+                             self.run_command(flow.GiveFlow, 'my-fw', '--to',
+                                              other_id)[1])
+        self.assertIn('use "clickos flow transfer"', logged.output[0])
 
     def test_flow_log(self):
         values = self.agent.guests[self.server_id]
@@ -234,7 +246,7 @@ class CommandTest(base.CommandTestCase):
         self.agent.guests[self.server_id]['fw.config'] = 'a\n\x1b[2Jb\x9bc\n'
         self.assertEqual('a\n\\x1b[2Jb\\x9bc\n', self.run_whole(
             handler.ReadHandler, 'my-fw', 'fw.config')[1])
-        self.assertEqual('a\\nb\\x1b', shown.line('a\nb\x1b'))
+        self.assertEqual('a\\nb\\x1b', formatting.line('a\nb\x1b'))
 
     def test_write(self):
         _, out = self.run_command(handler.WriteHandler, 'my-fw', 'fw.config',

@@ -20,7 +20,7 @@ from tacker_clickos import exception
 from tacker_clickos import infra_driver
 from tacker_clickos import judgement
 from tacker_clickos import outages
-from tacker_clickos import rows
+from tacker_clickos import tacker_db
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import cost
 from tests.unit.tacker_clickos import database
@@ -70,7 +70,7 @@ class EarlyTestCase(database.DatabaseTestCase):
 
     def assertReleasedBefore(self, module, name):
         """Check that no connection to the database waits for a function."""
-        release = self.patch(rows, 'release')
+        release = self.patch(tacker_db, 'release')
 
         def called(*_arguments):
             release.assert_called_once_with(self.context)
@@ -234,7 +234,7 @@ class InstantiateTest(EarlyTestCase):
         asked.assert_called_once()
 
     def test_operations_that_begin_while_it_waits_count(self):
-        found = self.patch(rows, 'open_operations', return_value=[])
+        found = self.patch(tacker_db, 'open_operations', return_value=[])
 
         def others_begin(*_arguments):
             found.return_value = [('o', 'v')] * early.MAX_OPEN

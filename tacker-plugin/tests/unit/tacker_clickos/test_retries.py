@@ -7,7 +7,7 @@ import webob
 import webob.dec
 
 from tacker_clickos import api_filter
-from tacker_clickos import rows
+from tacker_clickos import tacker_db
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import database
 
@@ -51,13 +51,13 @@ class RetryTest(database.DatabaseTestCase):
         """Else Tacker takes more, and carries out each."""
         operation_id = self.fail()
         before = self.operation().state_entered_time
-        self.assertEqual([], rows.open_operations('t'))
+        self.assertEqual([], tacker_db.open_operations('t'))
         self.assertEqual(202, self.retry(operation_id, 'rollback').status_int)
         found = self.operation()
         self.assertEqual('ROLLING_BACK', found.operation_state)
         self.assertEqual('Nova is away', found.error.detail)
         self.assertGreater(found.state_entered_time, before)
-        self.assertEqual(1, len(rows.open_operations('t')))
+        self.assertEqual(1, len(tacker_db.open_operations('t')))
 
     def test_a_refused_one_changes_nothing(self):
         self.status = 409
@@ -82,12 +82,12 @@ class RetryTest(database.DatabaseTestCase):
 
     def test_what_is_completed_loses_its_old_error(self):
         self.fail('COMPLETED')
-        rows.forget_errors(self.context)
+        tacker_db.forget_errors(self.context)
         found = self.operation()
         self.assertFalse(found.obj_attr_is_set('error') and found.error)
 
     def test_what_failed_keeps_its_error(self):
         self.fail()
-        rows.forget_errors(self.context)
+        tacker_db.forget_errors(self.context)
         self.assertEqual('Nova is away', self.operation().error.detail)
         self.assertEqual(base.VNF_ID, self.operation().vnf_instance_id)

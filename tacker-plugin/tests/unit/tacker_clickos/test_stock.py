@@ -34,9 +34,9 @@ from tacker_clickos.package import archive
 from tacker_clickos.package import kind
 from tacker_clickos.package import review
 from tacker_clickos import policy
-from tacker_clickos import rows
 from tacker_clickos import stale_operations
 from tacker_clickos import stock
+from tacker_clickos import tacker_db
 from tacker_clickos import vnfds
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos.conductor import conductor_server
@@ -83,7 +83,7 @@ class WhoseTest(StockTestCase):
                                          vnfds.has_ours('stock')))
 
     def test_the_watcher_sees_ours_only(self):
-        self.assertEqual([OURS], rows.instantiated(self.context))
+        self.assertEqual([OURS], tacker_db.instantiated(self.context))
 
     def test_sweeps_leave_it(self):
         self.change(models.VnfInstance,

@@ -264,9 +264,10 @@ class FilterTest(test_early.EarlyTestCase):
         """An earlier one may have its verdict, and not be over."""
         change = _VNF, {'vnfInstanceName': 'n'}, 'PATCH'
         self.make_operation('MODIFY_INFO', 'PROCESSING', 5)
-        one = early.rows.open_operations_of(base.VNF_ID, _EARLIER)
-        found = self.patch(early.rows, 'open_operations_of', return_value=[
-            *one, ('b', 'MODIFY_INFO', 'STARTING')])
+        one = early.tacker_db.open_operations_of(base.VNF_ID, _EARLIER)
+        found = self.patch(
+            early.tacker_db, 'open_operations_of', return_value=[
+                *one, ('b', 'MODIFY_INFO', 'STARTING')])
         self.assertRefused(409, f'VNF {base.VNF_ID}: operation MODIFY_INFO '
                            f'{base.VNF_ID} is PROCESSING', *change)
         found.return_value = one
@@ -277,7 +278,7 @@ class FilterTest(test_early.EarlyTestCase):
         self.assertPasses(_VNF, {'vnfInstanceName': 'n'}, 'PATCH')
 
     def test_operations_of_a_project_are_bounded(self):
-        count = self.patch(early.rows, 'open_operations',
+        count = self.patch(early.tacker_db, 'open_operations',
                            return_value=_stored(early.MAX_OPEN))
         self.assertRefused(429, '128 of this project are in progress, the '
                            'limit is 128', _VNF + '/heal', {})
@@ -297,7 +298,7 @@ class FilterTest(test_early.EarlyTestCase):
             found = list(stored)
             eventlet.sleep(0)
             return found
-        self.patch(early.rows, 'open_operations', side_effect=found)
+        self.patch(early.tacker_db, 'open_operations', side_effect=found)
 
         def store():
             operation_id = self.reached[-1].split('/')[2]
@@ -320,7 +321,7 @@ class FilterTest(test_early.EarlyTestCase):
         """Tacker answers a moment later, for example after Keystone."""
         others = _stored(early.MAX_OPEN - 2)
         stored = [*others, ('old', base.VNF_ID)]
-        found = self.patch(early.rows, 'open_operations',
+        found = self.patch(early.tacker_db, 'open_operations',
                            return_value=stored)
         with early.begun(self.context, _VNF + '/heal'):
             # The row of an earlier operation of the VNF is not its own.
@@ -344,18 +345,18 @@ class FilterTest(test_early.EarlyTestCase):
         self.assertEqual({}, early._beginning)
 
     def test_operations_that_begin_while_a_body_comes_count(self):
-        self.patch(early.rows, 'open_operations',
+        self.patch(early.tacker_db, 'open_operations',
                    side_effect=[[], _stored(early.MAX_OPEN)])
         self.assertRefused(429, 'the limit is 128', _VNF + '/heal', {})
 
     def test_what_is_over_does_not_count(self):
         self.make_operation('HEAL', 'STARTING', 5)
         self.assertEqual(([(base.VNF_ID, base.VNF_ID)], []),
-                         (early.rows.open_operations('t'),
-                          early.rows.open_operations('x')))
+                         (early.tacker_db.open_operations('t'),
+                          early.tacker_db.open_operations('x')))
         self.change(models.VnfLcmOpOccs,
                     operation_state='FAILED_TEMP')
-        self.assertEqual([], early.rows.open_operations('t'))
+        self.assertEqual([], early.tacker_db.open_operations('t'))
 
 
 class LockTest(test_update.UpdateTest):

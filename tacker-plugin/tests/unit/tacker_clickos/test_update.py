@@ -14,7 +14,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker_clickos import infra_driver
 from tacker_clickos import management
 from tacker_clickos import mgmt_driver
-from tacker_clickos import rows
+from tacker_clickos import tacker_db
 from tacker_clickos import watch
 from tests.unit.tacker_clickos import base
 
@@ -35,7 +35,8 @@ class UpdateTest(base.CloudTestCase):
                    return_value={'access_info': dict(base.ACCESS)})
         self.vnf = base.vnf_instance(guests=self.GUESTS)
         self.patch(objects.VnfInstance, 'get_by_id', return_value=self.vnf)
-        self.patch(rows, 'change_metadata', side_effect=self.change_metadata)
+        self.patch(tacker_db, 'change_metadata',
+                   side_effect=self.change_metadata)
         self.instantiate()
         self.driver = mgmt_driver.ClickOSMgmtDriver()
 

@@ -283,7 +283,7 @@ class GuestsTest(unittest.TestCase):
     def test_wrong_guests(self):
         for request, reason in (
                 ([], 'expected an object of at most 64'),
-                ({'x': {}}, "'x' is no guest such as VDU1-0"),
+                ({'x': {}}, "'x' is not a guest such as VDU1-0"),
                 ({'VDU1-0': []}, 'expected an object, got list'),
                 ({'VDU1-0': {'rats': 1}}, 'rats: this VNF has only'),
                 ({'VDU1-0': {'guests': {}}}, 'a guest has no guests'),

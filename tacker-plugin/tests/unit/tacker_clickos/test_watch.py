@@ -11,7 +11,7 @@ from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import rounds
-from tacker_clickos import rows
+from tacker_clickos import tacker_db
 from tacker_clickos import troubles
 from tacker_clickos import vim
 from tacker_clickos import watch
@@ -43,7 +43,7 @@ class DescribeTest(base.TestCase):
 class StoreTest(base.TestCase):
 
     def store(self, metadata, task_state=None):
-        change_metadata = self.patch(watch.rows, 'change_metadata')
+        change_metadata = self.patch(watch.tacker_db, 'change_metadata')
         watch._store('context', base.VNF_ID, 'old', 'new')
         return change_metadata.call_args.args[2](metadata, task_state)
 
@@ -80,7 +80,7 @@ class WatcherCase(base.TestCase):
         self.store = self.patch(watch, '_store')
         self.context = mock.Mock(spec_set=('session',))
         self.close = self.context.session.close = mock.Mock()
-        self.patch(rows.tacker_context, 'get_admin_context',
+        self.patch(tacker_db.tacker_context, 'get_admin_context',
                    return_value=self.context)
         self.vnf = base.vnf_instance(guests=2, task_state=None,
                                      vim_connection_info=[
@@ -93,7 +93,7 @@ class WatcherCase(base.TestCase):
         self.ids = [vnfc.id for vnfc in info.vnfc_resource_info]
         self.found = self.patch(objects.VnfInstanceList, 'get_by_filters',
                                 return_value=[self.vnf])
-        self.patch(rows, 'instantiated', side_effect=lambda _context: [
+        self.patch(tacker_db, 'instantiated', side_effect=lambda _context: [
             each.id for each in self.found.return_value])
         self.cleaners = [self.patch(cleaner, 'run_once') for cleaner in (
             watch.stale_operations.StaleOperations, watch.leftovers.Leftovers)]

@@ -192,10 +192,12 @@ class EachCommandTest(typed.CommandLine):
             self.vnf_id)['instantiatedVnfInfo']
         first, second = (vnfc['computeResource']['resourceId']
                          for vnfc in info['vnfcResourceInfo'])
-        given, shrunk = self.run_all(
+        former, moved, shrunk = self.run_all(
             f'flow give {second} --to {first}',
+            f'flow transfer {second} --to {first}',
             f'vnf scale {self.vnf_id} --level 0 --wait -f value')
-        self.assertIn('flows given to 1 guests', given)
+        for text in (former, moved):
+            self.assertIn('flows transferred to 1 guests', text)
         self.assertIn('COMPLETED', shrunk)
 
     @decorators.attr(type='gate')

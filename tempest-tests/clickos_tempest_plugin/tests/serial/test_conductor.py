@@ -10,7 +10,8 @@ from clickos_tempest_plugin.tests import base
 
 RULES = ['allow icmp', 'deny all']
 OTHER = ['allow tcp', 'allow icmp', 'deny all']
-#: Ten times the lab's [clickos] orphan_timeout, since there is no lock.
+#: Ten times the lab's [clickos] stale_operation_timeout, since there is no
+#: lock.
 _DEAD_S = 180
 
 

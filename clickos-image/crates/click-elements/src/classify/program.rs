@@ -344,7 +344,7 @@ pub fn action(word: &str, outputs: usize) -> Result<Option<usize>, String> {
     };
     match output {
         Some(n) if n < outputs => Ok(Some(n)),
-        Some(n) => Err(format!("there is no output {n}, the element has {outputs}")),
+        Some(n) => Err(format!("no output {n}, the element has {outputs}")),
         None => {
             let hint = did_you_mean(word, ACTIONS.into_iter());
             Err(format!(

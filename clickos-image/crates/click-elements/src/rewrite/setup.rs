@@ -61,7 +61,7 @@ impl Rewriter {
         }
         let beyond = mapper.borrow().beyond(ctx.outputs());
         if let Some(port) = beyond.filter(|_| outputs.is_none()) {
-            return Err(format!("input spec {input}: there is no output {port}"));
+            return Err(format!("input spec {input}: no output {port}"));
         }
         mapper.borrow_mut().serves(&self.flows);
         let watch = mapper.borrow().watch();

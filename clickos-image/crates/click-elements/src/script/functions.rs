@@ -166,7 +166,7 @@ pub const FUNCTIONS: [(&str, Function); 32] = [
 pub fn call(name: &str, param: &str) -> Result<String, String> {
     match FUNCTIONS.iter().find(|(n, _)| *n == name) {
         Some((name, function)) => function(name, param),
-        None => Err(format!("{name}: there is no such function")),
+        None => Err(format!("{name}: no such function")),
     }
 }
 

@@ -50,7 +50,7 @@ const OWN: [Handler<Script>; 15] = [
         let value = me.variable(view.param().trim());
         value.map(String::from).ok_or_else(|| {
             let name = view.param().shown();
-            HandlerError::rejected(format!("get: there is no variable \"{name}\""))
+            HandlerError::rejected(format!("get: no variable \"{name}\""))
         })
     }),
     read("vars", |me, _| {
@@ -125,9 +125,7 @@ impl Script {
     fn goto(&self, _view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
         let Some(at) = self.label(value) else {
             let label = value.shown();
-            return Err(HandlerError::rejected(format!(
-                "there is no label \"{label}\""
-            )));
+            return Err(HandlerError::rejected(format!("no label \"{label}\"")));
         };
         on_write(self, move |me, ctx| {
             ctx.clear_timer();

@@ -149,7 +149,7 @@ fn instructions(a: &mut Args<'_>) -> Option<Vec<Instruction>> {
         if !label.contains('$') && !LABELS.contains(&label.as_str()) && !code.iter().any(known) {
             a.error(
                 "INSTRUCTION",
-                format!("goto: there is no label \"{}\"", label.shown()),
+                format!("goto: no label \"{}\"", label.shown()),
             );
             right = false;
         }

@@ -220,7 +220,7 @@ impl Script {
             (None, "stop") => self.stop(ctx),
             (None, "error") => Next::Leave(Outcome::Failed(String::new())),
             _ => Next::Leave(Outcome::Failed(format!(
-                "goto: there is no label \"{}\"",
+                "goto: no label \"{}\"",
                 label.shown()
             ))),
         }

@@ -32,7 +32,7 @@ impl Queues {
             false => named.collect::<Result<_, _>>()?,
         };
         match self.storage.is_empty() {
-            true => Err("there is no queue around".to_string()),
+            true => Err("no queue found".to_string()),
             false => Ok(()),
         }
     }

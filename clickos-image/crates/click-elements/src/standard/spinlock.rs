@@ -26,7 +26,7 @@ impl FromArg for Lock {
         let named = at.names.find(at.element, &unquote(text));
         match named.is_some_and(|n| n.meanings.contains_key(KIND)) {
             true => Ok(Self),
-            false => Err(format!("there is no lock \"{}\"", text.shown())),
+            false => Err(format!("no lock \"{}\"", text.shown())),
         }
     }
 }

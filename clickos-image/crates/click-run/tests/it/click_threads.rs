@@ -17,7 +17,7 @@ fn an_element_runs_where_it_is_bound() {
     let one = run(config, &[]);
     assert_eq!(String::from_utf8(one.stdout).unwrap(), "0 0 0 0\n");
     let warnings = String::from_utf8(one.stderr).unwrap();
-    assert_eq!(warnings.matches("there is no thread 1").count(), 3);
+    assert_eq!(warnings.matches("no thread 1").count(), 3);
 }
 
 /// StaticThreadSched-02.
@@ -29,7 +29,7 @@ fn bindings_of_an_inner_compound_count() {
     for more in [&["-j", "2"][..], &["--simtime", "-j", "2"]] {
         assert_eq!(click(config, more), "1 0 0\n");
     }
-    let warning = "s: warning: there is no thread 2\n";
+    let warning = "s: warning: no thread 2\n";
     let ran = run(
         "d :: Idle -> Discard; s :: StaticThreadSched(d 2)",
         &["-q", "-j", "2"],

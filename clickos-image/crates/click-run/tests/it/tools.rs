@@ -211,15 +211,15 @@ fn combine_names_what_is_wrong() {
         ),
         (
             vec![&*a, "A.0=B.0"],
-            "B: there is no component of this name, expected one of A\n",
+            "B: no such component, expected one of A\n",
         ),
         (
             vec![&*a, &*c, "B.0=A.0"],
-            "B: there is no component of this name, expected one of A, C\n",
+            "B: no such component, expected one of A, C\n",
         ),
         (
             vec![&*a, "-d", "B.0=7"],
-            "B: there is no component of this name, expected one of A\n",
+            "B: no such component, expected one of A\n",
         ),
         (vec![&*a, &*a], "A: there are two components of this name"),
         (vec![&*a, "A.=A.0"], "\"A.\": expected COMPONENT.ELEMENT"),
@@ -246,15 +246,12 @@ fn combine_names_what_is_wrong() {
     let failed = run(UNCOMBINE, &["-n", "B", &one]);
     assert_eq!(
         err(&failed),
-        "B: there is no component of this name; the configuration has none\n"
+        "B: no such component; the configuration has none\n"
     );
     let both = run(COMBINE, &[&a, &format!("B={one}")]);
     let both = folder.write("both.click", out(&both));
     let failed = run(UNCOMBINE, &["-n", "C", &both]);
-    assert_eq!(
-        err(&failed),
-        "C: there is no component of this name, expected one of A, B\n"
-    );
+    assert_eq!(err(&failed), "C: no such component, expected one of A, B\n");
     let broken = folder.write(
         "broken.click",
         "Idle -> l :: RouterLink(x) -> A/d :: Discard;",

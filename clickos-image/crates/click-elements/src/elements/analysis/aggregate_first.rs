@@ -61,7 +61,7 @@ impl Element for AggregateFirst {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.seen = Counts::new(self.capacity, ctx.random());
         let missing = self.notifier.iter().find(|name| !ctx.has_elements(name));
-        let message = |name| Err(format!("NOTIFIER: there is no element \"{name}\""));
+        let message = |name| Err(format!("NOTIFIER: no element \"{name}\""));
         missing.map_or(Ok(()), message)
     }
 

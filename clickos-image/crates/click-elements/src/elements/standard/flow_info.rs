@@ -44,7 +44,7 @@ impl Element for FlowInfo {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let unknown = |name: &&String| ctx.has_work(name).is_none();
         match self.elements.iter().find(unknown) {
-            Some(name) => Err(format!("ELEMENT: there is no element \"{name}\"")),
+            Some(name) => Err(format!("ELEMENT: no element \"{name}\"")),
             None => Ok(()),
         }
     }

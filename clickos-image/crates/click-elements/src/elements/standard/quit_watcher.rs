@@ -36,7 +36,7 @@ impl Element for QuitWatcher {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let unknown = |name: &&String| ctx.has_work(name).is_none();
         if let Some(name) = self.elements.iter().find(unknown) {
-            return Err(format!("ELEMENT: there is no element \"{name}\""));
+            return Err(format!("ELEMENT: no element \"{name}\""));
         }
         ctx.set_timer(ctx.now_ns().saturating_add(PERIOD_NS));
         Ok(())

@@ -21,7 +21,7 @@ pub static ELEMENT: Class = Class {
         let (output, outputs) = (a.or("OUTPUT", 0i64)?, a.outputs());
         let output = usize::try_from(output).ok();
         if let Some(output) = output.filter(|o| *o >= outputs && *o > 0) {
-            a.error("OUTPUT", format!("there is no output {output}"));
+            a.error("OUTPUT", format!("no output {output}"));
         }
         Some(Box::new(Switch { output }))
     },

@@ -250,7 +250,7 @@ impl Element for FTPPortMapper {
         match ctx.peer(&self.data, inputs).flatten() {
             None => Err(format!("DATA_REWRITER: {} is not a rewriter", self.data)),
             Some(inputs) if self.input >= inputs => Err(format!(
-                "DATA_REWRITER_INPUT: there is no input {}, {} has {inputs}",
+                "DATA_REWRITER_INPUT: no input {}, {} has {inputs}",
                 self.input, self.data
             )),
             Some(_) => Ok(()),

@@ -53,11 +53,11 @@ impl Element for StaticThreadSched {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         for (name, thread) in &self.bound {
             if !ctx.has_elements(name) {
-                return Err(format!("ELEMENT: there is no element \"{name}\""));
+                return Err(format!("ELEMENT: no element \"{name}\""));
             }
             let threads = i64::try_from(ctx.threads()).unwrap_or(i64::MAX);
             if !(-1..threads).contains(thread) {
-                let line = format!("{}: warning: there is no thread {thread}", ctx.name());
+                let line = format!("{}: warning: no thread {thread}", ctx.name());
                 ctx.print(&line);
             }
         }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use click_conformance::Place;
+use click_conformance::CaseHost;
 use click_core::{Host, ReadFile, ServerSocket, WriteFile};
 use click_run::files;
 use click_run::listener::Listeners;
@@ -40,7 +40,7 @@ impl Drop for Folder {
     }
 }
 
-impl Place for Folder {
+impl CaseHost for Folder {
     fn folder(&self) -> String {
         self.path.display().to_string()
     }

@@ -6,7 +6,7 @@ mod folder;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use click_conformance::{Case, Place, run};
+use click_conformance::{Case, CaseHost, run};
 use folder::Folder;
 
 /// The corpus.
@@ -39,7 +39,7 @@ fn every_case_passes_with_every_batch_size() {
     let cases = corpus();
     for case in &cases {
         for batch in [1, 32] {
-            let place: Rc<dyn Place> = Rc::new(Folder::new());
+            let place: Rc<dyn CaseHost> = Rc::new(Folder::new());
             if let Err(message) = run(case, &click_elements_os::registry(), batch, &place) {
                 failures.push(format!("{} (batch {batch}): {message}", case.name));
             }

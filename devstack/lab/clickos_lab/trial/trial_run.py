@@ -4,7 +4,7 @@
 import textwrap
 
 from clickos_lab import figures
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab.trial import place as _place
 
 NO_HTTP = f'deny tcp dst port 80, {_place.OPEN}'
@@ -18,7 +18,7 @@ _COUNTERS = {'left_in': 'frames from the client',
              'passed': 'packets that a rule allowed'}
 
 
-class Story:
+class TrialRun:
     """One run.
 
     :param place: where, a :class:`place.Place` without a guest
@@ -31,13 +31,13 @@ class Story:
     def run(self):
         """Run all steps; the expectations are in :attr:`figures`."""
         place = self._place
-        with say.step('3. a firewall guest between them'):
+        with log.step('3. a firewall guest between them'):
             place.create_guest()
-        with say.step('4. traffic: ping and HTTP'):
+        with log.step('4. traffic: ping and HTTP'):
             self._traffic()
-        with say.step('5. a rule changes under a running ping'):
+        with log.step('5. a rule changes under a running ping'):
             self._change()
-        with say.step('6. counters of the guest and of the switch'):
+        with log.step('6. counters of the guest and of the switch'):
             self._count()
 
     def _traffic(self):

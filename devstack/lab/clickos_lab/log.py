@@ -16,7 +16,7 @@ def elapsed_s():
     return time.time() - _start_s
 
 
-def say(text):
+def info(text):
     """Print one line of progress."""
     print(f'[{elapsed_s():6.1f} s] {text}', flush=True)
 
@@ -29,7 +29,7 @@ def warn(text):
 @contextlib.contextmanager
 def step(text):
     """Print a line at the start and one with the duration at the end."""
-    say(f'{text} ...')
+    info(f'{text} ...')
     began_s = time.time()
     yield
-    say(f'{text}: done in {time.time() - began_s:.1f} s')
+    info(f'{text}: done in {time.time() - began_s:.1f} s')

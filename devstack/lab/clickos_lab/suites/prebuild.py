@@ -14,16 +14,16 @@ import sys
 from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab.xen import packages
-from clickos_lab.xen import places
 from clickos_lab.xen import toolstack
+from clickos_lab.xen import xen_paths
 
 
 @contextlib.contextmanager
 def started(state):
     """Build in a process of its own, which ends with the block at last."""
-    with open(state.log / 'xen-ahead.log', 'wb') as log:
+    with open(state.log / 'xen-prebuild.log', 'wb') as log:
         process = subprocess.Popen(
-            ['nice', sys.executable, '-m', 'clickos_lab.suites.ahead'],
+            ['nice', sys.executable, '-m', 'clickos_lab.suites.prebuild'],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         yield
@@ -37,7 +37,7 @@ def main():
     # So that the program that builds is ended, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     state = paths.State()
-    found = places.Places(state)
+    found = xen_paths.XenPaths(state)
     try:
         found.create()
         with found.lock():

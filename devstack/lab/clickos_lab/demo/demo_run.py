@@ -13,7 +13,7 @@ from clickos_lab.demo import machines
 from clickos_lab.demo import tacker
 from clickos_lab.demo import traffic
 from clickos_lab import figures
-from clickos_lab import say
+from clickos_lab import log
 from clickos_lab import settings as _settings
 from clickos_lab import shell
 from clickos_lab.vnf import csar
@@ -26,7 +26,7 @@ PINGS = 50
 REPLAYED = 300
 
 
-class Story:
+class DemoRun:
     """One run of the demonstration, as the tenant ``demo``.
 
     :param target: the host of the VNF, a :class:`host.target.Target`
@@ -50,22 +50,22 @@ class Story:
     def run(self, keep):
         """Run all steps; with keep, all but the last."""
         self.remove()       # what an interrupted run may have left
-        say.say(f'  guests are {self._guests.system()}')
-        with say.step('1. the tenant on-boards the firewall package'):
+        log.info(f'  guests are {self._guests.system()}')
+        with log.step('1. the tenant on-boards the firewall package'):
             vnfd_id = self._onboard()
-        with say.step('2. client and server, on the ports of Neutron'):
+        with log.step('2. client and server, on the ports of Neutron'):
             self._attach_machines()
-        with say.step('3. the tenant instantiates the firewall'):
+        with log.step('3. the tenant instantiates the firewall'):
             self._instantiate(vnfd_id)
-        with say.step('4. traffic: ping, download, replayed capture'):
+        with log.step('4. traffic: ping, download, replayed capture'):
             self._ping()
             self._download()
             self._replay()
-        with say.step('5. the tenant changes a rule under running traffic'):
+        with log.step('5. the tenant changes a rule under running traffic'):
             self._change()
         self._count_ports()
         if not keep:
-            with say.step('6. the tenant terminates the firewall'):
+            with log.step('6. the tenant terminates the firewall'):
                 self._terminate()
 
     def remove(self):
@@ -92,8 +92,8 @@ class Story:
                                              GATEWAYS['right'])
         self._generator = self._machines.make_port('left', 'generator')
         self._machines.serve_files(self.server, self.server_port)
-        say.say(f'  client {self.client.port}, server {self.server.port} '
-                f'({self.server_port.ip})')
+        log.info(f'  client {self.client.port}, server {self.server.port} '
+                 f'({self.server_port.ip})')
 
     # 3
     def _instantiate(self, vnfd_id):
@@ -108,9 +108,9 @@ class Story:
                               f'{time.monotonic() - began_s:.1f} s')
         self._server_id = self._tacker.server_id(self.vnf_id)
         guest = self._guests.find(self._server_id)
-        say.say(f'  guest: domain {guest["domid"]}, '
-                f'{guest["memory_mib"]} MiB, server {self._server_id}')
-        say.say(f'  {self._guests.seen(guest["domid"])}')
+        log.info(f'  guest: domain {guest["domid"]}, '
+                 f'{guest["memory_mib"]} MiB, server {self._server_id}')
+        log.info(f'  {self._guests.seen(guest["domid"])}')
         host = self._admin.compute.get_server(self._server_id).compute_host
         self.figures.expect('compute host Nova chose for the image', host,
                             host == self._target.host.name)
@@ -145,7 +145,7 @@ class Story:
             self.client, self.server_port.ip, PINGS)
         seen = capture.lines()
         for line in seen[:2]:
-            say.say(f'  server\'s veth: {line[:90]}')
+            log.info(f'  server\'s veth: {line[:90]}')
         self.figures.expect('ping through the guest, answered of sent',
                             f'{received}/{sent}', received == PINGS)
         self.figures.expect('ICMP packets seen by tcpdump', len(seen),

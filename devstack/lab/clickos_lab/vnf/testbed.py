@@ -45,7 +45,7 @@ template(name="fields" type="string"
 '''
 
 
-class Bench:
+class VnfTestbed:
     """One VNF under test; a context manager that removes everything.
 
     :param name: the VNF's folder
@@ -190,7 +190,7 @@ class Bench:
            'dev', 'eth0')
 
     def start(self, host, *words):
-        """Start a program on a host; it ends with the bench."""
+        """Start a program on a host; it ends with the testbed."""
         process = subprocess.Popen(
             self.command(host, *words), stdin=subprocess.DEVNULL, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

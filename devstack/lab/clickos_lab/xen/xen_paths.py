@@ -12,7 +12,7 @@ from clickos_lab.xen import variants
 _NAME = re.compile(r'[a-z0-9-]{1,10}')
 
 
-class Places:
+class XenPaths:
     """The folders below ``xen/``; only their owner may look into them.
 
     They hold the keys that open dom0, and its memory.
@@ -54,21 +54,21 @@ class Places:
         return file
 
     def host(self, name):
-        """Return the places of one host.
+        """Return the paths of one host.
 
         :raises LabError: if the name is not 1 to 10 of a-z, 0-9, -
         """
         if not _NAME.fullmatch(name):
             raise errors.LabError(
                 f'{name}: a Xen host is named with 1 to 10 of a-z, 0-9, -')
-        return HostPlaces(self.hosts / name)
+        return HostPaths(self.hosts / name)
 
     def names(self):
         """Return the names of the hosts there are, running or not."""
         return sorted(p.name for p in self.hosts.glob('*'))
 
 
-class HostPlaces:
+class HostPaths:
     """The folder of one host; its processes live there too."""
 
     def __init__(self, root: pathlib.Path):

@@ -58,7 +58,7 @@ def _checksum(header):
     return (total ^ 0xffff).to_bytes(2, 'big')
 
 
-class Rig:
+class Testbed:
     """A host; a context manager that ends everything.
 
     :param state: paths.State with release binaries

@@ -15,7 +15,7 @@ import webob.dec
 
 from tacker_clickos import api_filter
 from tacker_clickos import exception
-from tacker_clickos import rows
+from tacker_clickos import tacker_db
 from tacker_clickos import vnfds
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import database
@@ -51,7 +51,7 @@ class RowsTest(database.DatabaseTestCase):
         def change(metadata, task_state):
             self.assertEqual(({'a': 'b'}, 'HEALING'), (metadata, task_state))
             return dict(metadata, c='d')
-        rows.change_metadata(self.context, base.VNF_ID, change)
+        tacker_db.change_metadata(self.context, base.VNF_ID, change)
         self.assertEqual(({'a': 'b', 'c': 'd'}, 'HEALING'),
                          RowsTest._read(self.context))
 
@@ -77,21 +77,21 @@ class RowsTest(database.DatabaseTestCase):
                                     ('FAILED_TEMP', later, True)):
             RowsTest._operate(self.context, state)
             self.assertEqual([base.VNF_ID] if lost else [],
-                             rows.lost_retries(self.context, before))
-            self.assertEqual(lost, rows.end_lost_retry(
+                             tacker_db.lost_retries(self.context, before))
+            self.assertEqual(lost, tacker_db.end_lost_retry(
                 self.context, base.VNF_ID, before))
             self.assertEqual(None if lost else 'HEALING',
                              RowsTest._read(self.context)[1])
-        self.assertEqual([], rows.lost_retries(self.context, later))
+        self.assertEqual([], tacker_db.lost_retries(self.context, later))
 
     def test_none_leaves_it(self):
         def change(metadata, _task_state):
             metadata.clear()
-        rows.change_metadata(self.context, base.VNF_ID, change)
+        tacker_db.change_metadata(self.context, base.VNF_ID, change)
         self.assertEqual({'a': 'b'}, RowsTest._read(self.context)[0])
 
     def test_a_vnf_that_is_gone(self):
-        rows.change_metadata(self.context, base.VIM_ID, self.fail)
+        tacker_db.change_metadata(self.context, base.VIM_ID, self.fail)
 
     @staticmethod
     @db_api.context_manager.writer
@@ -167,7 +167,7 @@ class RowsTest(database.DatabaseTestCase):
                               tenant_id='t', deleted_at=datetime.datetime.min)
         for number in (1, 2):
             RowsTest._insert_package(self.context, number, 't')
-        rows.end_task(self.context, base.VNF_ID)
+        tacker_db.end_task(self.context, base.VNF_ID)
         answer = self.change({'vnfdId': 'd1', 'vnfInstanceName': 'x'})
         self.assertEqual({'vnfInstanceName': 'x'}, answer.json)
         self.assertTrue(self.can.called)

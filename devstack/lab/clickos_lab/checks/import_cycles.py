@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modules of a crate import each other in one direction.
 
-A circle is a set of top-level modules of a crate each of which reaches the
+A cycle is a set of top-level modules of a crate each of which reaches the
 others by ``crate::``. Imports of unit tests do not count: a test may use what
-lies above its module. DEBT has the crates that still have circles, with the
+lies above its module. DEBT has the crates that still have cycles, with the
 number of modules in them, which may only fall.
 """
 
@@ -14,7 +14,7 @@ import sys
 from clickos_lab import checks
 from clickos_lab import paths
 
-#: crate: modules in circles
+#: crate: modules in cycles
 DEBT = {
     'click-lang': 5, 'click-packet': 7, 'click-run': 3,
     'clickos-control': 4, 'clickos-process': 2, 'clickos-xen-net': 2,
@@ -44,7 +44,7 @@ def _named(text):
             yield name.strip().partition('::')[0]
 
 
-def circles(graph):
+def cycles(graph):
     """Return the modules that reach themselves, sorted."""
     return sorted(m for m in graph if m in _reached(graph, m))
 
@@ -61,14 +61,14 @@ def _reached(graph, start):
 
 def check(crate, files, limit):
     """Return what is wrong with a crate, as a list of one line or none."""
-    found = circles(imports(files))
+    found = cycles(imports(files))
     print(f'{crate}: {len(found)} of {limit}')
     if len(found) > limit:
         return [f'{crate}: {len(found)} modules import each other in '
-                f'circles, the limit is {limit}: {" ".join(found)}']
+                f'cycles, the limit is {limit}: {" ".join(found)}']
     if len(found) < limit:
-        return [f'{crate}: {len(found)} modules in circles: lower its '
-                'number in checks/circles.py']
+        return [f'{crate}: {len(found)} modules in cycles: lower its '
+                'number in checks/import_cycles.py']
     return []
 
 
