@@ -62,7 +62,8 @@ OF_PROJECT, OF_ALL = 8 << 20, 64 << 20
 #: threads, while its client is slow, or the cloud that it is about.
 LEAST = 128 << 10
 _bodies = fair_queue.Room(OF_PROJECT, OF_ALL, ' bytes')
-_AGAIN = re.compile(r'/vnf_lcm_op_occs/([0-9a-fA-F-]+)/(retry|rollback)')
+_DECIDES = re.compile(
+    r'/vnf_lcm_op_occs/([0-9a-fA-F-]+)/(retry|rollback|fail)')
 _LISTS = {('packages', '/vnf_packages'),
           *(('lifecycle', path) for path in (
               '/vnf_instances', '/vnf_lcm_op_occs', '/subscriptions'))}
@@ -112,10 +113,16 @@ class ApiFilter(object):
     def _answer(self, request):
         if _creates_vnf(self._api, request):
             return _created(self._application, request)
-        again = _again(self._api, request)
-        if again:
-            return _begun(self._application, request, *again.groups())
+        found = _decides(self._api, request)
+        if found:
+            with rows.claimed(found[1]):
+                return self._decided(request, *found.groups())
         return decided.answer(self._application, self._api, request)
+
+    def _decided(self, request, operation_id, how):
+        if how == 'fail':
+            return decided.answer(self._application, self._api, request)
+        return _begun(self._application, request, operation_id, how)
 
 
 @contextlib.contextmanager
@@ -192,11 +199,11 @@ def _creates_vnf(api, request):
             and request.path_info.rstrip('/') == '/vnf_instances')
 
 
-def _again(api, request):
-    """Return a match of the operation that begins again and how, or None."""
+def _decides(api, request):
+    """Return a match of a failed operation and what becomes of it, or None."""
     if (api, request.method) != ('lifecycle', 'POST'):
         return None
-    return _AGAIN.fullmatch(request.path_info.rstrip('/'))
+    return _DECIDES.fullmatch(request.path_info.rstrip('/'))
 
 
 def _begun(application, request, operation_id, how):
