@@ -7,6 +7,7 @@ import os
 import pathlib
 import stat
 
+from clickos_client import contract
 from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
@@ -14,6 +15,8 @@ LOG = logging.getLogger(__name__)
 _NAME, _NEW = 'chains.json', 'chains.json.new'
 #: Bytes of a record; 64 chains at the limits of valed need a tenth.
 _MAX_SIZE = 64 << 20
+#: The arguments of chain-set; of another verb's the client makes a time.
+_ARGUMENTS = frozenset(contract.CONTRACT['$defs']['ChainSet']['properties'])
 
 
 class Record:
@@ -123,6 +126,7 @@ def _is_chain(value):
     A file of another release may have something else there.
     """
     if not (_has(value, str, 'chain', 'switch') and _has(value, list, 'hops')
+            and value.keys() <= _ARGUMENTS
             and _may_have(value, list, 'classifiers', 'nat')
             and _may_have(value, int, 'segment')):
         return False

@@ -55,8 +55,6 @@ _TAKE_S = 300
 #: Seconds in which the rest of a body may come that nothing needs, with room
 #: for it and without.
 _REST_S, _REST_OF_EXCESS_S = 10, 1
-#: Bytes of a line between the chunks of a body.
-_MAX_LINE = 8192
 #: Bytes of the bodies of a project, and of all, until Tacker has answered.
 #: Python needs up to eight times as many for what it reads in them.
 OF_PROJECT, OF_ALL = 8 << 20, 64 << 20
@@ -64,7 +62,8 @@ OF_PROJECT, OF_ALL = 8 << 20, 64 << 20
 #: threads, while its client is slow, or the cloud that it is about.
 LEAST = 128 << 10
 _bodies = fair_queue.Room(OF_PROJECT, OF_ALL, ' bytes')
-_AGAIN = re.compile(r'/vnf_lcm_op_occs/([0-9a-fA-F-]+)/(retry|rollback)')
+_DECIDES = re.compile(
+    r'/vnf_lcm_op_occs/([0-9a-fA-F-]+)/(retry|rollback|fail)')
 _LISTS = {('packages', '/vnf_packages'),
           *(('lifecycle', path) for path in (
               '/vnf_instances', '/vnf_lcm_op_occs', '/subscriptions'))}
@@ -114,10 +113,16 @@ class ApiFilter(object):
     def _answer(self, request):
         if _creates_vnf(self._api, request):
             return _created(self._application, request)
-        again = _again(self._api, request)
-        if again:
-            return _begun(self._application, request, *again.groups())
+        found = _decides(self._api, request)
+        if found:
+            with tacker_db.claimed(found[1]):
+                return self._decided(request, *found.groups())
         return decided.answer(self._application, self._api, request)
+
+    def _decided(self, request, operation_id, how):
+        if how == 'fail':
+            return decided.answer(self._application, self._api, request)
+        return _begun(self._application, request, operation_id, how)
 
 
 @contextlib.contextmanager
@@ -194,11 +199,11 @@ def _creates_vnf(api, request):
             and request.path_info.rstrip('/') == '/vnf_instances')
 
 
-def _again(api, request):
-    """Return a match of the operation that begins again and how, or None."""
+def _decides(api, request):
+    """Return a match of a failed operation and what becomes of it, or None."""
     if (api, request.method) != ('lifecycle', 'POST'):
         return None
-    return _AGAIN.fullmatch(request.path_info.rstrip('/'))
+    return _DECIDES.fullmatch(request.path_info.rstrip('/'))
 
 
 def _begun(application, request, operation_id, how):
@@ -341,9 +346,11 @@ def _take(request, taken, limit):
 
 
 def _piece(request, size):
+    """Read a piece of a body, in turn with other requests."""
+    eventlet.sleep(0)
     try:
         return request.body_file.read(size)
-    except OSError as error:
+    except (OSError, wsgi.ChunkReadError) as error:
         raise exception.RequestRefused(
             reason='the body did not come as a whole: %s' % error)
 
@@ -368,42 +375,19 @@ def end_body(request):
                 held.enter_context(_bodies.taken(_project(request), LEAST))
             except fair_queue.Full:
                 rest_s = _REST_OF_EXCESS_S
-            held.enter_context(contextlib.suppress(wsgi.ChunkReadError))
             held.enter_context(eventlet.Timeout(rest_s, False))
             held.enter_context(request.environ.get(
                 connections.WAITING, contextlib.nullcontext)())
-            source.rfile = _InTurn(source.rfile)
             _drop(source)
     source.rfile = _Ended()
 
 
 def _drop(source):
     """Read a body to its end, in turn with other requests."""
-    with contextlib.suppress(OSError):    # the client is gone
+    # The client is gone, or what comes is no body.
+    with contextlib.suppress(OSError, wsgi.ChunkReadError):
         while source.read(65536):
             eventlet.sleep(0)
-
-
-class _InTurn:
-    """A connection that lets others have their turn before each piece.
-
-    Tacker's server reads many small chunks for one piece of a body, or chunks
-    of a negative length without end, and a line of any length.
-    """
-
-    def __init__(self, file):
-        self._file = file
-
-    def read(self, size):
-        eventlet.sleep(0)
-        return self._file.read(size)
-
-    def readline(self):
-        eventlet.sleep(0)
-        line = self._file.readline(_MAX_LINE)
-        if len(line) == _MAX_LINE:
-            raise wsgi.ChunkReadError('a line of %d bytes' % _MAX_LINE)
-        return line
 
 
 class _Ended:

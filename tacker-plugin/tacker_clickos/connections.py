@@ -12,16 +12,24 @@ request.
 import contextlib
 from email import errors
 import functools
+import ipaddress
 import re
 
 import eventlet
 from eventlet import greenio
 from eventlet import wsgi
 
+from tacker_clickos import chunked
+
 #: Seconds for a head, from the last answer or the begin of the connection.
 HEAD_S = 60
 #: Seconds in which a client has to take a piece of an answer.
 ANSWER_S = 300
+#: Requests of a connection, after which it ends: a client that sends them
+#: without waiting for answers then comes behind others.
+MAX_REQUESTS = 100
+#: Bits of an IPv6 address that a client cannot choose.
+_PREFIX = 64
 #: Key of an environment: gives a context in which the connection waits for its
 #: client, and ends if threads run short.
 WAITING = 'clickos.waiting'
@@ -29,6 +37,9 @@ WAITING = 'clickos.waiting'
 _KEPT = 8
 _CONTROL = re.compile(r'[\x00-\x08\x0a-\x1f\x7f]')
 _UNPRINTABLE = re.compile(r'[\x00-\x1f\x7f-\x9f]')
+#: A line as each proxy reads it, of a request that is not for a proxy.
+_REQUEST = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+ /[!-~\xa0-\xff]* "
+                      rb'HTTP/1\.[01]\r\n')
 _DIGITS = re.compile(r'[0-9]{1,18}')
 #: Lines after which the parser takes the rest of a head for a body, or skips.
 _NO_FIELDS = (errors.FirstHeaderLineIsContinuationDefect, errors.HeaderDefect,
@@ -53,6 +64,8 @@ def _bounded(serve):
         ) if custom_pool is None else custom_pool
         named.setdefault('protocol',
                          functools.partial(Protocol, Waiting(pool)))
+        # Else an answer about a fault has the stack of calls.
+        named.setdefault('debug', False)
         return serve(*arguments, custom_pool=_Threads(pool), **named)
     bounded.is_bounded = True
     return bounded
@@ -142,7 +155,8 @@ class Protocol(wsgi.HttpProtocol):
     def __init__(self, waiting, conn_state, server):
         self._waiting = waiting
         self._head = contextlib.ExitStack()
-        self.address = wsgi.addr_to_host_port(conn_state[0])[0]
+        self._requests = 0
+        self.address = _client(wsgi.addr_to_host_port(conn_state[0])[0])
         try:
             super().__init__(conn_state, server)
         finally:
@@ -160,8 +174,13 @@ class Protocol(wsgi.HttpProtocol):
 
     def get_environ(self):
         """Give filters the means to wait for the client."""
-        return {**super().get_environ(), WAITING: functools.partial(
-            self._waiting.entry, self, ANSWER_S)}
+        environ = super().get_environ()
+        environ[WAITING] = functools.partial(self._waiting.entry, self,
+                                             ANSWER_S)
+        if environ['eventlet.input'].chunked_input:
+            environ['wsgi.input'] = environ['eventlet.input'] = chunked.Body(
+                environ['eventlet.input'])
+        return environ
 
     def handle_one_request(self):
         """Bound the wait for the head."""
@@ -180,27 +199,55 @@ class Protocol(wsgi.HttpProtocol):
         if not (found and lines.is_whole) or self._waiting.is_ending(self):
             self.close_connection = True
             return False
-        fault = _fault(self.requestline, self.headers)
+        is_old = self.request_version == 'HTTP/1.0'
+        fault = ('a line ends without CR' if lines.is_bare
+                 else _fault(self.raw_requestline, self.headers, is_old))
         if fault:
             self.send_error(400, fault)    # it ends the connection, too
-        return not fault
+            return False
+        if is_old:    # its client would take "100 Continue" for the answer
+            del self.headers['expect']
+        self._requests += 1
+        if self._requests >= MAX_REQUESTS:
+            self.close_connection = True
+        return True
 
     def log_message(self, text, *arguments):
         """Log a refused head where the server logs."""
         self.server.log.debug(text % arguments)
 
 
-def _fault(request_line, headers):
-    """Return what of a head others may read otherwise, or None."""
+def _client(address):
+    """Return what an address counts as, since a client may have many."""
+    try:
+        found = ipaddress.ip_address(address.partition('%')[0])
+    except ValueError:    # of a Unix socket
+        return address
+    if found.version == 4:
+        return address
+    return str(found.ipv4_mapped or ipaddress.ip_network((found, _PREFIX),
+                                                         strict=False))
+
+
+def _fault(request_line, headers, is_old):
+    """Return what of a head others may read otherwise, or None.
+
+    :param is_old: whether it is of HTTP/1.0, which knows no codings
+    """
     lengths, codings = (headers.get_all(name, ()) for name in (
         'content-length', 'transfer-encoding'))
     if any(isinstance(each, _NO_FIELDS) for each in headers.defects):
         return 'a line is not a field'
-    if _UNPRINTABLE.search(request_line) or any(
-            _CONTROL.search(value) for value in headers.values()):
+    if not _REQUEST.fullmatch(request_line):
+        return 'the first line: expected "METHOD /PATH HTTP/1.1"'
+    # The log has the addresses that a proxy gives.
+    if any(map(_CONTROL.search, headers.values())) or any(
+            map(_UNPRINTABLE.search, headers.get_all('x-forwarded-for', ()))):
         return 'a control character'
     if len(lengths) > 1 or not all(map(_is_number, lengths)):
         return 'Content-Length: expected one number'
+    if codings and is_old:
+        return 'Transfer-Encoding: not of HTTP/1.0'
     if len(codings) > 1 or any(each.strip(' \t').lower() != 'chunked'
                                for each in codings):
         return 'Transfer-Encoding: expected chunked'
@@ -212,15 +259,19 @@ def _is_number(text):
 
 
 class _Lines:
-    """The lines of a head; ``is_whole`` after the empty one at its end."""
+    """The lines of a head; ``is_whole`` after the empty one at its end.
+
+    ``is_bare`` after a line that ends with LF alone.
+    """
 
     def __init__(self, file):
         self._file = file
-        self.is_whole = False
+        self.is_whole = self.is_bare = False
 
     def readline(self, size=-1):
         line = self._file.readline(size)
         self.is_whole = line in (b'\r\n', b'\n')
+        self.is_bare |= line.endswith(b'\n') and line[-2:] != b'\r\n'
         return line
 
 

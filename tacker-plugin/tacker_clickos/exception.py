@@ -161,10 +161,10 @@ class InProgress(ClickOSError):
 
 
 class BeginsAgain(ClickOSError):
-    """Tacker takes a retry or a rollback of an operation already."""
+    """Tacker takes a decision about a failed operation already."""
 
-    message = ("operation %(operation_id)s: a retry or rollback begins; try "
-               "again after its answer")
+    message = ("operation %(operation_id)s: another request retries, rolls "
+               "back or fails it; try again after its answer")
     http_status = 409
 
 

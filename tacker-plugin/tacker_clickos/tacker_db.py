@@ -19,6 +19,7 @@ from tacker.db.vnfm import vnfm_db
 from tacker.objects import fields
 from tacker.plugins.common import constants
 
+from tacker_clickos import exception
 from tacker_clickos import vnfds
 
 _ROLLING_BACK = 'ROLLING_BACK'
@@ -27,6 +28,9 @@ OPEN = (fields.LcmOccsOperationState.STARTING,
         fields.LcmOccsOperationState.PROCESSING, _ROLLING_BACK)
 #: A change of name, package or metadata; Tacker takes no lock for it.
 MODIFY = 'MODIFY_INFO'
+#: Seconds after which a claim ends whose process has ended, more than
+#: Tacker needs to ask a service that does not answer.
+_CLAIM_S = 300
 #: Operations of a VNF that are looked at.
 _MAX_SEEN = 16
 
@@ -102,6 +106,44 @@ def entered(operation_id):
 def _entered(context, operation_id):
     row = _failed(context, operation_id).first()
     return row and row.state_entered_time
+
+
+@contextlib.contextmanager
+def claimed(operation_id):
+    """Let one request alone decide what becomes of a failed operation.
+
+    Tacker has several processes, and each would take a request of its own.
+    None of them uses the column of the claim, which ends without this one.
+
+    :raises: BeginsAgain while another request has the operation
+    """
+    until = timeutils.utcnow().replace(microsecond=0) + datetime.timedelta(
+        seconds=_CLAIM_S)
+    if not _claim(tacker_context.get_admin_context(), operation_id, until):
+        raise exception.BeginsAgain(operation_id=operation_id)
+    try:
+        yield
+    finally:
+        _end_claim(tacker_context.get_admin_context(), operation_id, until)
+
+
+@db_api.context_manager.writer
+def _claim(context, operation_id, until):
+    """Return false if another request has a claim; Tacker refuses the rest.
+    """
+    column = models.VnfLcmOpOccs.deleted_at
+    failed = _failed(context, operation_id)
+    return failed.filter(
+        sa.or_(column.is_(None), column < timeutils.utcnow())).update(
+            {'deleted_at': until}, synchronize_session=False
+    ) or failed.first() is None
+
+
+@db_api.context_manager.writer
+def _end_claim(context, operation_id, until):
+    context.session.query(models.VnfLcmOpOccs).filter_by(
+        id=operation_id, deleted=False, deleted_at=until).update(
+            {'deleted_at': None}, synchronize_session=False)
 
 
 def begin_retry(operation_id, failed_at):

@@ -112,12 +112,18 @@ impl<N: Number> Gauge<N> {
     }
 
     /// How many of `n` packets a thread may push that has `stored` in the queue. While others wait for room, those that
-    /// do not wait share half of the queue: otherwise one that fills it again immediately would leave no room.
+    /// do not wait share half of the queue: otherwise one that fills it again immediately would leave no room. Each that
+    /// waits has an equal part of all, so that those that all wait fill the queue.
     pub fn fair(&self, n: usize, waits: bool, stored: impl FnOnce() -> usize) -> usize {
         if self.pushers < 2 || self.waiting.load() <= usize::from(waits) {
             return n;
         }
-        let share = self.capacity() / (2 * (self.pushers - 1));
+        let parts = if waits {
+            self.pushers
+        } else {
+            2 * (self.pushers - 1)
+        };
+        let share = self.capacity() / parts;
         n.min(share.max(1).saturating_sub(stored()))
     }
 
@@ -340,6 +346,15 @@ mod tests {
         assert_eq!(gauge.fair(90, false, || 50), 0);
         gauge.set_capacity(1);
         assert_eq!(gauge.fair(9, false, || 0), 1, "all waited for each other");
+    }
+
+    #[test]
+    fn threads_that_all_wait_fill_the_queue() {
+        for pushers in [2, 3, 4, 10] {
+            let gauge = Gauge::<AtomicUsize>::new("Queue", 120, pushers);
+            (0..pushers).for_each(|_| gauge.begin_wait());
+            assert_eq!(gauge.fair(120, true, || 0) * pushers, 120, "{pushers}");
+        }
     }
 
     #[test]

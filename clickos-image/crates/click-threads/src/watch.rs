@@ -142,7 +142,7 @@ mod tests {
         };
         gauge.begin_wait();
         assert!(watch.keeps_awake(true), "the queue is empty");
-        let share = 25;
+        let share = 33;
         assert_eq!(gauge.reserve(share, &mut 0), share);
         (0..share).for_each(|_| assert!(out.borrow_mut().sender.push(|_| {})));
         assert!(watch.keeps_awake(true), "no other thread waits");

@@ -198,7 +198,8 @@ class ChainsTest(testtools.TestCase):
                      {'classifiers': {}}, {'classifiers': [{'senders': 1}]},
                      {'classifiers': [{'senders': ['x']}]},
                      {'classifiers': [{'source_port': ['a']}]},
-                     {'classifiers': [{'destination_port': {}}]}):
+                     {'classifiers': [{'destination_port': {}}]},
+                     {'timeout_ms': 'x'}, {'timeout_ms': 1 << 40}):
             path.write_text(of_host1(good, good | part))
             self.assertEqual({}, self.record().load(), part)
         path.unlink()

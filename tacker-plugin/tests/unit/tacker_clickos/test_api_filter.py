@@ -16,6 +16,7 @@ import webob.dec
 import webob.exc
 
 from tacker_clickos import api_filter
+from tacker_clickos import chunked
 from tacker_clickos import exception
 from tacker_clickos import front
 from tacker_clickos.package import archive
@@ -420,8 +421,8 @@ class SlowBodyTest(FilterTestCase):
         for line in (b'-1\r\n', b'0' * 9999, b'1\r\nx\r\n', b'0\r\nx: y\r\n'):
             rest = _Repeated(line, 1 << 23)
             request = webob.Request.blank('/none', method='POST', environ={
-                **of_project('one'), 'eventlet.input': wsgi.Input(
-                    rest, None, None, chunked_input=True)})
+                **of_project('one'), 'eventlet.input': chunked.Body(
+                    wsgi.Input(rest, None, None, chunked_input=True))})
             turns = []
             other = eventlet.spawn_after(0, turns.append, None)
             with mock.patch.object(api_filter, '_REST_S', 0.01):

@@ -9,6 +9,7 @@ import eventlet
 from eventlet import wsgi
 
 from tacker_clickos import api_filter
+from tacker_clickos import chunked
 from tacker_clickos import connections
 from tacker_clickos import front
 from tests.unit.tacker_clickos import base
@@ -121,7 +122,8 @@ class HeadTest(ConnectionsTestCase):
                 b'Transfer-Encoding : chunked\r\n', b'no field\r\n',
                 b' folded: first\r\n', b': nameless\r\n',
                 b'X-Forwarded-For: a\r\n\tERROR forged\r\n',
-                b'a: b\0c\r\n', b'a: b\rc\r\n'):
+                b'a: b\0c\r\n', b'a: b\rc\r\n', b'a: b\n',
+                b'X-Forwarded-For: \x9b2J\r\n'):
             found = self.read(self.connect(_GET + lines + _END,
                                            _GET + _END))
             self.assertTrue(found.startswith(b'HTTP/1.'), lines)
@@ -131,24 +133,90 @@ class HeadTest(ConnectionsTestCase):
             found = self.read(self.connect(
                 b'GET %s HTTP/1.1\r\n\r\n' % target))
             self.assertEqual(b' 400 ', found[8:13], target)
+        for line in (b'GET / HTTP/1.1\n', b'GET / HTTP/1.1\r\r\n',
+                     b'GET  / HTTP/1.1\r\n', b'GET\xa0/ HTTP/1.1\r\n',
+                     b' GET / HTTP/1.1\r\n', b'GET /\r\n',
+                     b'GET / HTTP/1.2\r\n', b'G@T / HTTP/1.1\r\n',
+                     b'OPTIONS * HTTP/1.1\r\n', b'CONNECT a:1 HTTP/1.1\r\n',
+                     b'GET http://a/ HTTP/1.1\r\n',
+                     b'GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n'):
+            found = self.read(self.connect(line + _END))
+            self.assertIn(b'400', found, line)
+            self.assertNotIn(b' 200 ', found, line)
         self.assertEqual([], self.requests)
         self.assertNotIn('\x1b', str(self.log.info.mock_calls))
 
-    def test_a_head_as_of_any_client(self):
-        for lines in (
-                b'', b'Content-Length: 0\r\n', b'Content-Length:\t0 \r\n',
-                b'Transfer-Encoding: Chunked\r\n', b'Accept:\r\n',
-                b'Content-Type: multipart/form-data\r\n',
-                b'Content-Type: multipart/form-data; boundary=a\r\n',
-                b'Content-Transfer-Encoding: base64\r\n',
-                b'User-Agent: J\xc3\x84\xc4\x80\r\n', b'a: b\tc\r\n'):
-            end = b'0\r\n\r\n' if b'Chunked' in lines else b''
-            found = self.read(self.connect(
-                _GET + lines + b'Connection: close\r\n\r\n' + end))
-            self.assertEqual(b' 200 ', found[8:13], lines)
+    def test_requests_of_a_connection_are_few(self):
+        with mock.patch.object(connections, 'MAX_REQUESTS', 3):
+            found = self.read(self.connect((_GET + _END) * 9))
+        self.assertEqual((3, 1), (found.count(b'200 OK'),
+                                  found.count(b'Connection: close')))
+        self.assertEqual(3, len(self.requests))
+
+    def test_a_fault_shows_no_stack(self):
+        self.answer = None
+        found = self.read(self.connect(_GET + _END))
+        self.assertEqual((b' 500 ', b''), (
+            found[8:13], found.partition(b'\r\n\r\n')[2]))
+
+
+class BodyTest(ConnectionsTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.bodies = []
+
+    def application(self, environ, start_response):
+        self.bodies.append(environ['wsgi.input'].read())
+        return super().application(environ, start_response)
+
+    def test_a_client_of_http_1_0_gets_one_answer(self):
+        found = self.read(self.connect(
+            b'POST / HTTP/1.0\r\nContent-Length: 2\r\n'
+            b'Expect: 100-continue\r\n\r\n{}'))
+        self.assertEqual(b' 200 ', found[8:13])
+        self.assertEqual([b'{}'], self.bodies)
+
+    def post(self, *parts):
+        """Return the answers to a body in chunks and another request."""
+        return self.read(self.connect(
+            b'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n',
+            *parts, _GET + b'Connection: close\r\n\r\n'))
+
+    def test_a_body_as_of_any_client(self):
+        for body in (b'2\r\n{}\r\n0\r\n\r\n',
+                     b'1;a=b\r\n{\r\n01 \r\n}\r\n000\r\n\r\n',
+                     b'2\r\n{}\r\n0;last\r\nA: trailer\r\n\r\n'):
+            found = self.post(*(body[each:each + 1]
+                                for each in range(len(body))))
+            self.assertEqual(2, found.count(b' 200 '), body)
+        self.assertEqual([b'{}', b''] * 3, self.bodies)
+
+    def test_what_others_may_read_otherwise(self):
+        for body in (
+                b'0x2\r\n{}\r\n', b'+2\r\n{}\r\n', b'-2\r\n{}\r\n',
+                b'0_2\r\n{}\r\n', b' 2\r\n{}\r\n', b'2\n{}\r\n',
+                b'2;a\n\r\n{}\r\n', b'2\r\n{}\n', b'2\r\n{}junk\r\n',
+                b'\r\n', b'2;' + b'a' * chunked.MAX_LINE + b'\r\n{}\r\n',
+                b'2\r\n{}\r\n0\r\na: b\n\r\n',
+                b'2\r\n{}\r\n0\r\n' + b'a: b\r\n' * 9999):
+            found = self.post(body, b'0\r\n\r\n')
+            self.assertLessEqual(found.count(b'HTTP/1.1 '), 1, body)
+        self.assertEqual([], self.requests)
 
 
 class ThreadsTest(ConnectionsTestCase):
+
+    def test_addresses_that_a_client_may_choose_count_once(self):
+        for one, others in (
+                ('2001:db8::/64', ('2001:db8::1', '2001:db8::ff:2',
+                                   '2001:db8::1%eth0')),
+                ('2001:db8:0:1::/64', ('2001:db8:0:1::1',)),
+                ('fe80::/64', ('fe80::1%2',)),
+                ('192.0.2.1', ('192.0.2.1', '::ffff:192.0.2.1')),
+                ('192.0.2.2', ('192.0.2.2',)), ('unix', ('unix',))):
+            for address in others:
+                self.assertEqual(one, connections._client(address))
 
     def test_connections_that_wait_leave_threads_to_others(self):
         waiting = [eventlet.connect(self.place)]
@@ -228,5 +296,5 @@ class InstallTest(base.TestCase):
         bounded = wsgi.server
         front.factory({})
         self.assertIs(bounded, wsgi.server)
-        self.assertEqual({'custom_pool', 'protocol'},
+        self.assertEqual({'custom_pool', 'debug', 'protocol'},
                          wsgi.server(None, None).keys())

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a retry of an operation shows, from its request to its end."""
 
+import datetime
+from unittest import mock
+
+from oslo_utils import timeutils
 from tacker import context as tacker_context
+from tacker.db.db_sqlalchemy import models
 from tacker import objects
 import webob
 import webob.dec
 
 from tacker_clickos import api_filter
+from tacker_clickos import early
 from tacker_clickos import tacker_db
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import database
@@ -79,6 +85,49 @@ class RetryTest(database.DatabaseTestCase):
         for how in ('retry', 'rollback'):
             self.retry(operation_id, how)
             self.assertEqual('COMPLETED', self.operation().operation_state)
+
+    def test_one_request_alone_decides(self):
+        """Also if another process has that one."""
+        operation_id = self.fail()
+        answers = []
+
+        def others():
+            self.meanwhile = lambda: None
+            for how in ('retry', 'rollback', 'fail'):
+                # What this process knows of it, another does not.
+                with mock.patch.object(early, '_beginning', {}):
+                    answers.append(self.retry(operation_id, how).status_int)
+        for how in ('retry', 'rollback', 'fail'):
+            self.change(models.VnfLcmOpOccs, operation_state='FAILED_TEMP')
+            self.meanwhile = others
+            self.assertEqual(202, self.retry(operation_id, how).status_int)
+            self.assertIsNone(self.claim())
+        self.assertEqual([409] * 9, answers)
+
+    def test_a_claim_ends_without_its_process(self):
+        operation_id = self.fail()
+        with mock.patch.object(tacker_db, '_end_claim'):
+            self.retry(operation_id, 'fail')
+        self.assertEqual(409, self.retry(operation_id).status_int)
+        self.change(models.VnfLcmOpOccs, deleted_at=timeutils.utcnow()
+                    - datetime.timedelta(seconds=1))
+        self.assertEqual(202, self.retry(operation_id).status_int)
+        self.assertIsNone(self.claim())
+
+    def test_a_claim_ends_with_its_request(self):
+        operation_id = self.fail()
+        self.meanwhile = mock.Mock(side_effect=KeyError)
+        self.assertRaises(KeyError, self.retry, operation_id)
+        self.assertIsNone(self.claim())
+
+    def test_tacker_refuses_what_has_not_failed(self):
+        self.status = 409
+        operation_id = self.fail('COMPLETED')
+        for how in ('retry', 'rollback', 'fail'):
+            self.assertEqual(b'', self.retry(operation_id, how).body)
+
+    def claim(self):
+        return self.column(models.VnfLcmOpOccs, 'deleted_at')
 
     def test_what_is_completed_loses_its_old_error(self):
         self.fail('COMPLETED')

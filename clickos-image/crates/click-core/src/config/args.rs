@@ -36,6 +36,8 @@ pub struct Args<'a> {
     notices: Vec<String>,
 }
 
+/// Bytes of a value that may be a key, at least; more than an IPv4 address has.
+const SECRET: usize = 16;
 /// Errors about one element that are kept.
 const ERRORS: usize = 100;
 
@@ -108,7 +110,7 @@ impl<'a> Args<'a> {
             }
             _ if arg.is_empty() => {}
             // it may be the end of a secret with a comma
-            _ if self.spec.iter().any(|a| a.is_secret) => {
+            _ if self.has_secrets() => {
                 self.note("too many arguments".to_string());
             }
             _ => self.note(format!("too many arguments: \"{}\"", arg.shown())),
@@ -182,6 +184,10 @@ impl<'a> Args<'a> {
     fn refuse(&mut self, name: &str, text: &str, message: &str) {
         match self.misspelt_secret(name, text) {
             Some(misspelt) => self.note(misspelt),
+            None if self.repeats_secret(text, message) => {
+                let hidden = format!("wrong value of {} bytes", text.len());
+                self.note_about(name, &hidden);
+            }
             None => self.note_about(name, message),
         }
     }
@@ -197,6 +203,18 @@ impl<'a> Args<'a> {
         let secrets = self.spec.iter().filter(|a| a.is_secret);
         let hint = did_you_mean(&word, secrets.map(|a| a.name));
         (!hint.is_empty()).then(|| format!("unknown argument {word}{hint}"))
+    }
+
+    /// True if a message about an argument shows what may be a secret in a wrong place: a word as long as keys are.
+    fn repeats_secret(&self, text: &str, message: &str) -> bool {
+        let may_be_key = |word: &&str| word.bytes().any(|b| b.is_ascii_alphabetic());
+        let words = text.split_whitespace().filter(may_be_key);
+        let mut beginnings = words.filter_map(|word| word.get(..SECRET));
+        self.has_secrets() && beginnings.any(|beginning| message.contains(beginning))
+    }
+
+    fn has_secrets(&self) -> bool {
+        self.spec.iter().any(|a| a.is_secret)
     }
 
     /// Notes that an argument is wrong.

@@ -44,12 +44,15 @@ impl Engine {
         };
         let copies = self.plan.copies.threads();
         let is_changes = name.ends_with(CHANGES);
-        // as many bytes are asked for
-        let part = param.parse::<usize>().ok().filter(|_| is_changes);
-        let part = part.map(|bytes| (bytes / copies).to_string());
-        let param = part.as_deref().unwrap_or(param);
+        // One copy after another has all bytes that are asked for: a flow whose line is longer than a part of them
+        // would never be copied.
+        let is_part = is_changes && param.parse::<usize>().is_ok();
+        let first = match is_part {
+            true => (self.reads % copies as u64) as usize,
+            false => 0,
+        };
         let mut texts = Vec::new();
-        for thread in 0..copies {
+        for thread in (first..copies).chain(0..first) {
             let Some(name) = self.on_thread(thread, name) else {
                 break;
             };
@@ -59,6 +62,9 @@ impl Engine {
                 None => self.read_copy(&name, param, copies),
             };
             texts.push(text?);
+            if is_part && texts.last().is_some_and(|text| !text.is_empty()) {
+                break;
+            }
         }
         Ok(joined(texts, is_value || is_changes))
     }

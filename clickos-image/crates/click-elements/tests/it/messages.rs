@@ -133,12 +133,17 @@ fn errors_show_no_secret_in_a_wrong_place() {
         "passwords \"amy hidden\", bob",
         "amy 10.0.0.2 9, PASSWORDS \"amy one\", hidden",
         "SECRET one, hidden",
+        "SECRET one, hidden two",
         "SECRETS hidden",
     ] {
         hides("PPPoEServer", &format!("{terms}, {rest}"));
     }
     hides("VRRP", "KEYS hidden");
     hides("VRRP", "KEY hidden");
+    hides("VRRP", "KEY one, PRIORITY hidden7cMF4FKXHbs0");
+    hides("PPPoEServer", "10.0.0.1, hidden7cMF4FKXHbs0");
+    hides("WireGuard", "hidden7cMF4FKXHbs0, 51820");
+    hides("WireGuard", "10.9.0.1, hidden7cMF4FKXHbs0");
     for route in [
         "10.0.0.0/8 0123456789hidden authenticationke 300 64",
         "10.0.0.0/8 1 0123456789hidden authenticationke 300 64 9",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Elements that run on all threads: `FlowThreadSched` with `click -j N`.
+use std::collections::BTreeSet;
 use std::process::Command;
 
 /// Flows of several ports through a compound on three threads.
@@ -56,6 +57,22 @@ fn each_thread_takes_flows_and_handlers_stand_for_all() {
         "{counts:?}"
     );
     assert_eq!(&lines[1..], ["7 7 7", "9", "0"]);
+}
+
+/// A part of the bytes for each copy would be shorter than the line of a flow, and the flow be in none.
+#[test]
+fn changed_flows_of_all_copies_fit_into_what_is_asked_for() {
+    let nat = "rw :: IPRewriter(pattern 192.0.2.1 1024-65535 - - 0 0)";
+    let script = "set t $(work/rw.changes all), label again, set t $(work/rw.changes 150),
+         goto done $(eq \"$t\" \"\"), print $t, goto again, label done";
+    let config = config(script).replace("a :: Paint(1)", nat);
+    let (out, errors) = run(&config, "3");
+    assert_eq!(errors, "");
+    let flows: BTreeSet<&str> = out
+        .lines()
+        .filter_map(|line| line.split("10.0.0.1 ").nth(1)?.split(' ').next())
+        .collect();
+    assert_eq!(flows.len(), 20, "{out}");
 }
 
 #[test]
