@@ -43,7 +43,7 @@ class GiveTest(unittest.TestCase):
 
     def test_every_taker_gets_all_flows_in_few_writes(self):
         source = Guest('g', pings=[], flows=[HEAD + 'a\nb\n', HEAD,
-                                              HEAD + 'c\n'])
+                                             HEAD + 'c\n'])
         targets = [Guest(name, flows=[], pings=[]) for name in 'ab']
         self.assertEqual(3, flows.transfer(source, targets))
         self.assertEqual([['flows.block_new_flows', '60'],
