@@ -26,15 +26,20 @@ def run(state, names, tier='test'):
     """
     began_s = time.monotonic()
     commit = progress.commit()
-    outcomes = runner.run_all(chosen(state, names, tier), state.log,
-                              environment(state))
-    again.add([{'test': name, 'suite': outcome.name, 'commit': commit,
-                'date': results.today()}
-               for outcome in outcomes for name in outcome.again])
+    outcomes = outcomes_of(state, chosen(state, names, tier), commit)
     if tier == 'integration':
         results.record([(o.name, o.seconds) for o in outcomes if o.passed],
                        commit)
     return runner.report(outcomes, time.monotonic() - began_s)
+
+
+def outcomes_of(state, suites, commit):
+    """Run suites, and list tests that passed only when run again."""
+    outcomes = runner.run_all(suites, state.log, environment(state))
+    again.add([{'test': name, 'suite': outcome.name, 'commit': commit,
+                'date': results.today()}
+               for outcome in outcomes for name in outcome.again])
+    return outcomes
 
 
 def chosen(state, names, tier):

@@ -39,8 +39,7 @@ def _run(state):
     """Run the suites once; 1 if one of them failed."""
     began_s, commit = time.monotonic(), progress.commit()
     with _load():
-        outcomes = runner.run_all(catalog.test(state), state.log,
-                                  command.environment(state))
+        outcomes = command.outcomes_of(state, catalog.test(state), commit)
     seconds = time.monotonic() - began_s
     _append({'date': results.today(), 'commit': commit,
              'seconds': round(seconds), 'processors': os.cpu_count(),

@@ -17,7 +17,9 @@ from clickos_lab import paths
 from clickos_lab import processes
 from clickos_lab.suites import again
 from clickos_lab.suites import cargo_tests
+from clickos_lab.suites import command
 from clickos_lab.suites import results
+from clickos_lab.suites import runner
 from clickos_lab.suites import stestr_tests
 from clickos_lab.suites import tempest_run
 from clickos_lab.suites import unittests
@@ -70,6 +72,17 @@ class AgainTest(base.TestCase):
                                  passing.__contains__)
             self.assertEqual(judged, done)
             self.assertEqual(named, [*map(again.named, text.splitlines())])
+
+    def test_a_run_lists_those_of_its_suites(self):
+        outcome = mock.Mock(again=['a', 'b'])
+        outcome.name = 'suite'
+        with mock.patch.object(runner, 'run_all', return_value=[outcome]), \
+                mock.patch.object(again, 'add') as add:
+            command.outcomes_of(paths.State(), [], 'abc')
+        self.assertEqual(
+            [('a', 'suite', 'abc'), ('b', 'suite', 'abc')],
+            [(e['test'], e['suite'], e['commit'])
+             for e in add.call_args.args[0]])
 
     def test_no_test_and_many_tests_are_not_run_again(self):
         for failed in [], ['a'] * (again.MOST + 1):
