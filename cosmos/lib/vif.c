@@ -62,7 +62,7 @@ static bool make_class(struct xs_handle *xs, xs_transaction_t tx,
     return xs_mkdir(xs, tx, path) && cosmos_let_read(xs, tx, path, domid);
 }
 
-/* A preconnected vif gets its address later: an address of zeros has no node. */
+/* A preconnected vif gets its address later: zeros have no node. */
 static bool put_mac(struct xs_handle *xs, xs_transaction_t tx,
                     const char *front, const uint8_t m[6])
 {
