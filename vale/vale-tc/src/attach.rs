@@ -47,7 +47,7 @@ pub fn index(interface: &str) -> Result<u32, String> {
     let path = Path::new("/sys/class/net").join(interface).join("ifindex");
     let text = fs::read_to_string(path).ok();
     let index = text.and_then(|text| text.trim().parse().ok());
-    index.ok_or_else(|| format!("{interface}: there is no such interface"))
+    index.ok_or_else(|| format!("{interface}: no such interface"))
 }
 
 /// A name becomes a part of paths.

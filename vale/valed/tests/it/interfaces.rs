@@ -322,7 +322,7 @@ fn a_vlan_and_a_vxlan_of_one_number_exchange_nothing() {
         "vxlan": {"vni": 1, "local": "192.0.2.9", "peers": []}});
     let error = valed.client().port_add(&port_add("x", wrong)).unwrap_err();
     assert!(
-        error.to_string().contains("192.0.2.9 is no address"),
+        error.to_string().contains("192.0.2.9 is not an address"),
         "{error}"
     );
 }

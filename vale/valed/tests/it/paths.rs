@@ -372,7 +372,7 @@ fn strangers_and_taken_numbers_are_refused() {
     }
     let hops = json!([{"pairs": [{"ingress": "h0-in", "egress": "h0-out"}]}]);
     let change = json!({"path": elsewhere, "classifiers": classifiers, "hops": hops});
-    refused(change, "path.local: 192.0.2.9 is no address");
+    refused(change, "path.local: 192.0.2.9 is not an address");
     // Datagrams of a host that is no peer count as malformed, and change nothing.
     let before = hosts.hosts[0].counters("path7").dropped_malformed;
     hosts.hosts[1].namespace.ip("addr add 192.0.2.3/24 dev nic");
