@@ -137,9 +137,13 @@ def unmetered():
 
 
 def main(arguments=None):
-    """Answer one call, as the process of its own."""
-    place, cpu_s, memory_bytes, nice = arguments or sys.argv[1:]
-    os.nice(int(nice))
+    """Answer one call, as the process of its own.
+
+    A service of before 1.0 that still runs during an upgrade names no
+    niceness.
+    """
+    place, cpu_s, memory_bytes, *nice = arguments or sys.argv[1:]
+    os.nice(int(nice[0]) if nice else _NICE)
     _limit(resource.RLIMIT_AS, int(memory_bytes))
     _limit(resource.RLIMIT_FSIZE, _FILE_BYTES)
     _limit(resource.RLIMIT_CORE, 0)

@@ -2,6 +2,7 @@
 """What a function does with a tenant's bytes ends with its process."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -155,6 +156,13 @@ class BoundedTest(unittest.TestCase):
     def test_an_answer(self):
         self.assertEqual([3, _NICE], bounded.call_on_bytes(
             _PLACE + 'echo', b'abc'))
+
+    def test_a_service_of_before_1_0_that_still_runs(self):
+        done = subprocess.run(
+            [sys.executable, '-m', 'clickos_client.bounded', _PLACE + 'echo',
+             '2', str(1 << 30)], input=b'abc', capture_output=True,
+            check=True)
+        self.assertEqual([3, _NICE], json.loads(done.stdout))
 
     def test_processor_time(self):
         self.assertEqual('took more than 0.2 s of processor time',
