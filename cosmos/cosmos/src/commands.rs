@@ -13,6 +13,7 @@ use cosmos_proto::{
     TimeoutMs, Uuid, VifLink, Writes, verb,
 };
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::doctor::{Check, Machine};
@@ -26,9 +27,6 @@ const MARGIN: Duration = Duration::from_secs(120);
 
 /// Seconds that saving or restoring may take.
 const LONG_S: u64 = 120;
-
-/// What a daemon says of a verb that it does not have.
-const UNKNOWN_VERB: &str = "bad-request: unknown verb ";
 
 /// Exit status: the daemon or the guest refused or failed.
 pub const REFUSED: u8 = 1;
@@ -340,10 +338,7 @@ impl<'a> Session<'a> {
 
     /// Calls a verb that waits for the guest, which has `seconds` for it.
     pub fn call_for<V: Signature>(&self, args: &V::Args, seconds: u64) -> Result<V::Answer> {
-        let odd = |e: serde_json::Error| failed(format!("{}: {e}", V::NAME));
-        let args = serde_json::to_value(args).map_err(odd)?;
-        let answer = self.call_value(V::NAME, args, seconds)?;
-        serde_json::from_value(answer).map_err(odd)
+        self.call_by(V::NAME, None, args, seconds)
     }
 
     /// As [`Self::call_for`]. A daemon that does not know the verb is asked by its name before 1.0.
@@ -352,15 +347,38 @@ impl<'a> Session<'a> {
         V: Signature,
         Old: Signature<Args = V::Args, Answer = V::Answer>,
     {
-        match self.call_for::<V>(args, seconds) {
-            Err(failure) if failure.message.starts_with(UNKNOWN_VERB) => {
-                self.call_for::<Old>(args, seconds)
-            }
-            done => done,
-        }
+        self.call_by(V::NAME, Some(Old::NAME), args, seconds)
     }
 
-    fn call_value(&self, verb: &str, args: Value, seconds: u64) -> Result<Value> {
+    /// Calls a verb, by its older name if the daemon does not know the other one.
+    fn call_by<Args, Answer>(
+        &self,
+        name: &str,
+        older: Option<&str>,
+        args: &Args,
+        seconds: u64,
+    ) -> Result<Answer>
+    where
+        Args: Serialize,
+        Answer: DeserializeOwned,
+    {
+        let odd = |e: serde_json::Error| failed(format!("{name}: {e}"));
+        let json = || serde_json::to_value(args).map_err(odd);
+        let answer = match (self.call_value(name, json()?, seconds), older) {
+            (Err(ClientError::Api(error)), Some(older)) if error.is_unknown_verb() => {
+                self.call_value(older, json()?, seconds)
+            }
+            (answer, _) => answer,
+        };
+        serde_json::from_value(answer?).map_err(odd)
+    }
+
+    fn call_value(
+        &self,
+        verb: &str,
+        args: Value,
+        seconds: u64,
+    ) -> std::result::Result<Value, ClientError> {
         let mut slot = self.client.borrow_mut();
         let mut client = match slot.take() {
             Some(client) => client,
@@ -371,7 +389,7 @@ impl<'a> Session<'a> {
         if !matches!(answer, Err(ClientError::Connection(_))) {
             *slot = Some(client);
         }
-        Ok(answer?)
+        answer
     }
 
     /// Ends a command that has nothing to tell a person; programs read its answer.

@@ -2,7 +2,7 @@
 //! The command `migrate` (docs/adr/0070-live-migration.md). It halts a guest, copies its configurations and
 //! handlers' values to a guest of another host, and lets that one run.
 //!
-//! The two never run at once. Routers run on the target only after the source has committed
+//! The two never run at the same time. Routers run on the target only after the source has committed
 //! that they do not run there again by themselves. If the command or a daemon ends before that, the
 //! source lets them run again. The target undoes its copy unless the command says `migrate-finish`.
 

@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::bounded::bounded;
+use crate::bounded::{bounded, quoted};
 use crate::{MAX_LINE, MAX_VALUES, VERSION};
+
+/// The beginning of the message about a verb that the daemon does not have.
+const UNKNOWN_VERB: &str = "unknown verb ";
 
 /// A refused call: a code for programs, a message for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +31,16 @@ impl ApiError {
     /// An error with the code `bad-request`.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new("bad-request", message)
+    }
+
+    /// The error about a verb that the daemon does not have.
+    pub(crate) fn unknown_verb(verb: &str) -> Self {
+        Self::bad_request(format!("{UNKNOWN_VERB}{}", quoted(verb)))
+    }
+
+    /// True if the daemon does not have the verb: it is older than its client.
+    pub fn is_unknown_verb(&self) -> bool {
+        self.code == "bad-request" && self.message.starts_with(UNKNOWN_VERB)
     }
 }
 

@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::bounded::quoted;
 use crate::message::Call;
 use crate::typed::typed;
 use crate::{
@@ -120,8 +119,7 @@ fn prepare_call<S: Service>(
 ) -> Result<Work<S>, ApiError> {
     let verb = S::verbs().iter().find(|verb| verb.name == call.verb);
     let Some(verb) = verb else {
-        let message = format!("unknown verb {}", quoted(&call.verb));
-        return Err(ApiError::bad_request(message));
+        return Err(ApiError::unknown_verb(&call.verb));
     };
     if !verb.access.admits(peer) {
         let (name, uid, roles) = (verb.name, peer.uid, &peer.roles);

@@ -87,7 +87,7 @@ impl ValeClient {
         Earlier: Signature<Args = V::Args, Answer = V::Answer>,
     {
         match self.0.ask::<V>(args) {
-            Err(ClientError::Api(error)) if lacks_verb(&error) => self.0.ask::<Earlier>(args),
+            Err(ClientError::Api(error)) if error.is_unknown_verb() => self.0.ask::<Earlier>(args),
             done => done,
         }
     }
@@ -159,7 +159,7 @@ impl ValeClient {
         };
         let note = match &error.code[..] {
             "forbidden" => None,
-            _ if lacks_verb(&error) => Some("valed is older than this program".to_owned()),
+            _ if error.is_unknown_verb() => Some("valed is older than this program".to_owned()),
             _ => return Err(ClientError::Api(error)),
         };
         let mut request = json(request)?;
@@ -252,11 +252,6 @@ impl ValeClient {
         }
         Ok(ports)
     }
-}
-
-/// True if valed does not know the verb: it is older than this program.
-fn lacks_verb(error: &ApiError) -> bool {
-    error.code == "bad-request" && error.message.starts_with("unknown verb")
 }
 
 /// True if valed does not know a field of the arguments: it is older than this program.
